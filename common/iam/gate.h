@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "core/clock.h"
 #include "iam/port.h"
@@ -44,6 +45,9 @@ public:
     void forget_reads(const Session& session);
 
     [[nodiscard]] IamPort& port() noexcept;
+
+    // Whether an authentication is cached under exactly these bytes.
+    [[nodiscard]] bool caches_credential_as_for_test(std::string_view key) const;
 
 private:
     struct Impl;

@@ -196,5 +196,6 @@ private:
 [[nodiscard]] Shape id_of(std::string_view prefix);  // ^prefix[0-9a-hjkmnp-tv-z]{26,52}$
 [[nodiscard]] Shape name();             // ^[a-z][a-z0-9-]{0,62}$
 [[nodiscard]] Shape labels();           // <= 32 entries, key <= 63, value <= 128
+[[nodiscard]] Shape wait();             // {timeoutMs}: an integer >= 0, of which 30,000 count
 
 }  // namespace compute::schema

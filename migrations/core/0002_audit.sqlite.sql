@@ -1,0 +1,26 @@
+-- One row per allowed mutation, written in the transaction of its change. seq is the commit order.
+create table audit_events (
+    seq integer primary key autoincrement,
+    id text not null unique,
+    time integer not null,
+    tenant_id text not null,
+    identity_id text not null,
+    identity_kind text not null,
+    actor_tenant_id text not null,
+    session_id text not null,
+    session_kind text not null,
+    agent_id text,
+    delegation_id text,
+    method text not null,
+    action text not null,
+    resource_type text not null,
+    resource_id text not null,
+    decision_reason text not null,
+    admission text,
+    request_id text not null,
+    source_ip text,
+    parent_id text
+);
+create index audit_events_by_tenant on audit_events (tenant_id, seq);
+create index audit_events_by_time on audit_events (time);
+create index audit_events_by_request on audit_events (request_id);

@@ -41,6 +41,9 @@ struct Question {
     std::string action;     // compute:pools:create
     ResourceRef resource;   // with the prefixed type: compute-pool
     std::optional<std::string> source_ip;
+    // Of the call's input (Context::request_hash). An approved confirmation admits exactly this request, so a mutation of a
+    // delegated session that carries none is never admitted by one.
+    std::string request_hash = {};
 };
 
 struct Decision {

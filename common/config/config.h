@@ -1,5 +1,6 @@
-// The configuration: one struct, every key checked. Comes from defaults, then better-compute.toml, then BETTER_COMPUTE_* variables, then
-// flags; later wins, and each value remembers where it came from.
+// The configuration: one struct, every key checked. Comes from defaults, then better-compute.toml,
+// then BETTER_COMPUTE_* variables, then flags; later wins, and each value remembers where it came
+// from.
 #pragma once
 
 #include <chrono>
@@ -104,7 +105,8 @@ struct Config {
     double outbox_retention_days = 30;
     std::optional<double> audit_retention_days;
     std::vector<std::string> plugins;
-    // Where each value came from, by key ("events.delivery.limit" -> "better-compute.toml:12", "BETTER_COMPUTE_LISTEN", "--listen", "default").
+    // Where each value came from, by key ("events.delivery.limit" -> "better-compute.toml:12",
+    // "BETTER_COMPUTE_LISTEN", "--listen", "default").
     std::map<std::string, std::string> origins;
 };
 

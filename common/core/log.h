@@ -11,7 +11,11 @@
 namespace compute {
 
 enum class LogLevel { Debug, Info, Warning, Error };
+// g++ 12 takes the scoped enumerator for a shadow of compute::Json.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 enum class LogFormat { Text, Json };
+#pragma GCC diagnostic pop
 
 using LogFields = std::initializer_list<std::pair<std::string_view, std::string>>;
 

@@ -1,5 +1,5 @@
-// Errors of the store, typed where a caller branches on them. All are ComputeErrors, so one that nobody catches already
-// has its code.
+// Errors of the store, typed where a caller branches on them. All are ComputeErrors, so one that
+// nobody catches already has its code.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace compute::store {
 
-// A unique or primary key constraint was violated. `constraint()` is its name on PostgreSQL, "table.column[, table.column]" on SQLite.
-// The transaction goes on only when the statement ran in a savepoint of its own.
+// A unique or primary key constraint was violated. `constraint()` is its name on PostgreSQL,
+// "table.column[, table.column]" on SQLite. The transaction goes on only when the statement ran in
+// a savepoint of its own.
 class UniqueViolation : public ComputeError {
 public:
     UniqueViolation(std::string constraint, std::string log_detail);

@@ -18,8 +18,8 @@ struct Null {
     friend bool operator==(Null, Null) = default;
 };
 
-// Lists, for statements that work on many rows at once: bound as JSON text on SQLite (use json_each($n)) and as an
-// array on PostgreSQL (use unnest($n::bigint[]) or unnest($n::text[])).
+// Lists, for statements that work on many rows at once: bound as JSON text on SQLite (use
+// json_each($n)) and as an array on PostgreSQL (use unnest($n::bigint[]) or unnest($n::text[])).
 using IntList = std::vector<std::int64_t>;
 using TextList = std::vector<std::optional<std::string>>;
 
@@ -28,16 +28,19 @@ class Param {
 public:
     using Variant = std::variant<Null, std::int64_t, double, std::string, IntList, TextList>;
 
-    Param(std::nullptr_t) : value_(Null{}) {}     // NOLINT(google-explicit-constructor): reads as a value
-    Param(std::nullopt_t) : value_(Null{}) {}     // NOLINT(google-explicit-constructor)
-    Param(double value) : value_(value) {}        // NOLINT(google-explicit-constructor)
-    Param(const char* text) : value_(std::string(text)) {}       // NOLINT(google-explicit-constructor)
-    Param(std::string_view text) : value_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
-    Param(std::string text) : value_(std::move(text)) {}         // NOLINT(google-explicit-constructor)
-    Param(IntList list) : value_(std::move(list)) {}             // NOLINT(google-explicit-constructor)
-    Param(TextList list) : value_(std::move(list)) {}            // NOLINT(google-explicit-constructor)
+    Param(std::nullptr_t)
+        : value_(Null{}) {}  // NOLINT(google-explicit-constructor): reads as a value
+    Param(std::nullopt_t) : value_(Null{}) {}               // NOLINT(google-explicit-constructor)
+    Param(double value) : value_(value) {}                  // NOLINT(google-explicit-constructor)
+    Param(const char* text) : value_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+    Param(std::string_view text)
+        : value_(std::string(text)) {}                    // NOLINT(google-explicit-constructor)
+    Param(std::string text) : value_(std::move(text)) {}  // NOLINT(google-explicit-constructor)
+    Param(IntList list) : value_(std::move(list)) {}      // NOLINT(google-explicit-constructor)
+    Param(TextList list) : value_(std::move(list)) {}     // NOLINT(google-explicit-constructor)
     template <std::integral Integer>
-    Param(Integer value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
+    Param(Integer value)
+        : value_(static_cast<std::int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
     template <class Tag>
     Param(const StrongId<Tag>& id) : value_(id.str()) {}  // NOLINT(google-explicit-constructor)
     template <class T>
@@ -52,8 +55,8 @@ private:
 
 using Params = std::vector<Param>;
 
-// One row of a result; columns count from 0. A column of another type than asked for is INTERNAL_ERROR: it is a defect
-// in the statement, never input.
+// One row of a result; columns count from 0. A column of another type than asked for is
+// INTERNAL_ERROR: it is a defect in the statement, never input.
 class Row {
 public:
     using Cell = std::variant<Null, std::int64_t, double, std::string>;

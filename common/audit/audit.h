@@ -24,7 +24,11 @@ struct Entry {
     std::string request_id;
     std::optional<std::string> source_ip;
     std::optional<std::string> parent_id;  // the composite's row id for sub-calls
+    std::optional<std::string> id = {};    // taken from new_entry_id() before; made when absent
 };
+
+// An id for a row that others name before it is written (a composite's).
+[[nodiscard]] std::string new_entry_id(const Clock& clock, Rng& rng);
 
 // Appends one row (`aud_...`) and returns its id. Deferred on PostgreSQL: an error surfaces at the commit.
 std::string append(store::Transaction& tx, const Entry& entry, const Clock& clock, Rng& rng);

@@ -74,7 +74,8 @@ public:
 
     // Module part.
     [[nodiscard]] SqlAccess sql() const { return {runtime->database, tx}; }
-    [[nodiscard]] iam::IamPort& iam() const { return runtime->iam; }
+    // For `check` hooks and composites; refuses with INTERNAL_ERROR while a transaction is open.
+    [[nodiscard]] iam::IamPort& iam() const { return port != nullptr ? *port : runtime->iam; }
     [[nodiscard]] const config::Config& config() const { return runtime->config; }
     [[nodiscard]] Log& log() const { return runtime->log; }
     [[nodiscard]] EpochMs now() const { return runtime->clock.now_ms(); }
@@ -90,6 +91,8 @@ public:
 
     // Call part.
     const iam::Caller* caller = nullptr;                  // null on a public call
+    const iam::Session* session = nullptr;                // the caller with the credential, for questions to the IAM; null on a public call
+    iam::IamPort* port = nullptr;                         // who decides about this call; null: the runtime's
     std::optional<crypto::Secret> credential;             // public: when presented
     std::optional<TenantId> tenant_id;                    // the input's
     std::string path;                                     // "pools/create"

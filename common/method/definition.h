@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "iam/resource.h"
+#include "schema/described.h"
 #include "schema/manifest.h"
 #include "store/database.h"
 
@@ -96,6 +97,12 @@ struct Method {
     Method& input(const schema::Manifest<I>& manifest) {
         json_schema = manifest.json_schema();
         validate = [manifest](const Json& raw) { return manifest.parse(raw); };
+        return *this;
+    }
+    // Takes them from a validator written by hand.
+    Method& input(schema::Described<I> described) {
+        json_schema = std::move(described.json_schema);
+        validate = std::move(described.validate);
         return *this;
     }
 };

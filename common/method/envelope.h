@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "method/context.h"
+#include "method/outcomes.h"
 #include "method/registry.h"
 
 namespace compute::method {
@@ -30,10 +31,14 @@ struct Call {
     std::function<void(bool is_waiting)> on_wait;
 };
 
-// Thread-safe.
+struct EnvelopeOptions {
+    DenialSink* denials = nullptr;  // told of every refusal; null: nobody is. Outlives the envelope.
+};
+
+// Thread-safe. `registry` is complete, and it and `runtime` outlive the envelope.
 class Envelope {
 public:
-    Envelope(const Registry& registry, const Runtime& runtime);
+    Envelope(const Registry& registry, const Runtime& runtime, EnvelopeOptions options = {});
     ~Envelope();
     Envelope(const Envelope&) = delete;
     Envelope& operator=(const Envelope&) = delete;
@@ -45,6 +50,9 @@ public:
     // Runs a call as `session` with a port of its own (deployment commands: the operating-system user). Validation, pre-check,
     // decision and audit are the same.
     [[nodiscard]] Json run_as(const iam::Session& session, iam::IamPort& port, Call call);
+
+    // What became of the calls so far, for metrics.
+    [[nodiscard]] const Outcomes& outcomes() const noexcept;
 
 private:
     struct Impl;

@@ -30,6 +30,8 @@ struct MethodRow {
     bool is_list_per_item = false;  // decides its items one by one
     MethodStatus status = MethodStatus::Served;
     int phase = 1;
+    // An input to try resource() with at the start, for a method whose validator refuses every sample of its schema.
+    std::shared_ptr<const Json> probe = nullptr;
 };
 
 struct MethodEntry {

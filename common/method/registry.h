@@ -13,6 +13,7 @@ namespace compute::method {
 struct RegisteredMethod {
     std::string path;  // "pools/create", "plugins/acme/widgets/poke"
     std::string module_id;
+    bool is_plugin = false;
     MethodDefinition definition;
     std::optional<MethodRow> row;
 };
@@ -27,11 +28,14 @@ public:
     [[nodiscard]] const RegisteredMethod* find(std::string_view path) const;
     [[nodiscard]] const std::map<std::string, RegisteredMethod, std::less<>>& methods() const noexcept { return methods_; }
     [[nodiscard]] const std::vector<PlannedMethod>& planned() const noexcept { return planned_; }
-    // Types a plugin or module declared.
+    // Types that can be decided on: tenant, fleet, and what a module or plugin declared.
     [[nodiscard]] bool has_resource_type(std::string_view type) const;
 
 private:
+    void add_method(const Module& module, const MethodEntry& entry);
+
     std::map<std::string, RegisteredMethod, std::less<>> methods_;
+    std::map<std::string, std::string, std::less<>> modules_;  // id -> id
     std::vector<PlannedMethod> planned_;
     std::map<std::string, std::string, std::less<>> resource_types_;  // type -> module
 };

@@ -1,0 +1,20 @@
+// The methods of the capacity module, one function and one file each.
+#pragma once
+
+#include <vector>
+
+#include "method/module.h"
+
+namespace compute::capacity {
+
+[[nodiscard]] method::MethodEntry pools_create();
+[[nodiscard]] method::MethodEntry pools_get();
+[[nodiscard]] method::MethodEntry pools_list();
+[[nodiscard]] method::MethodEntry pools_update();
+[[nodiscard]] method::MethodEntry pools_delete();
+[[nodiscard]] method::MethodEntry pools_capacity();
+
+// The rows of methods that are named and decided on already but not served yet.
+[[nodiscard]] std::vector<method::PlannedMethod> planned_methods();
+
+}  // namespace compute::capacity

@@ -1,0 +1,146 @@
+// What may be said about a pool, and how it is shown.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "modules/capacity/name_list.h"
+#include "modules/capacity/pool.h"
+
+namespace compute::capacity {
+namespace {
+
+// The agent fences itself 20 s before a node may be called lost, and needs as long to notice the
+// silence.
+constexpr std::int64_t kLostMarginSeconds = 40;
+constexpr std::array<std::int64_t, 4> kFractionSteps{50, 100, 250, 500};
+constexpr std::size_t kMaxNodesPerPool = 32'768;
+
+std::string group_field(std::size_t index) {
+    return "nodeGroups[" + std::to_string(index) + "].names";
+}
+
+void check_groups(std::vector<NodeGroup>& groups) {
+    std::map<std::string, std::size_t> seen;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        for (std::string& name : expand_names(groups[i].names, group_field(i))) {
+            const auto [at, is_new] = seen.try_emplace(std::move(name), i);
+            if (!is_new) {
+                throw invalid_input(
+                    group_field(i) + ": node " + at->first + " is already in nodeGroups[" +
+                    std::to_string(at->second) + "]"
+                );
+            }
+        }
+        if (seen.size() > kMaxNodesPerPool) {
+            throw invalid_input(
+                "nodeGroups: must declare at most " + std::to_string(kMaxNodesPerPool) + " nodes"
+            );
+        }
+        groups[i].names = canonical_names(groups[i].names, group_field(i));
+    }
+}
+
+void check_shares(std::vector<std::string>& tenants, const TenantId& owner) {
+    std::sort(tenants.begin(), tenants.end());
+    if (tenants.size() > 1 &&
+        std::find(tenants.begin(), tenants.end(), kEveryTenant) != tenants.end()) {
+        throw invalid_input("sharedWith: \"*\" must stand alone");
+    }
+    if (std::find(tenants.begin(), tenants.end(), owner.str()) != tenants.end()) {
+        throw invalid_input("sharedWith: must not name the pool's own tenant");
+    }
+}
+
+}  // namespace
+
+NodeGroup NodeGroup::decode(const Json& value) {
+    NodeGroup group;
+    group.names = value.at("names").get<std::string>();
+    group.gpu_model = value.at("gpuModel").get<std::string>();
+    group.gpu_count = value.at("gpuCount").get<std::int64_t>();
+    group.cpu_milli = value.at("cpuMilli").get<std::int64_t>();
+    group.memory_mib = value.at("memoryMib").get<std::int64_t>();
+    if (const auto fabric = value.find("fabric"); fabric != value.end()) {
+        group.fabric = fabric->get<std::string>();
+    }
+    if (const auto labels = value.find("labels"); labels != value.end()) {
+        group.labels = labels->get<std::map<std::string, std::string>>();
+    }
+    return group;
+}
+
+void check_settings(PoolSettings& settings, const TenantId& owner) {
+    if (settings.lost_after_seconds < settings.disconnected_after_seconds + kLostMarginSeconds) {
+        throw invalid_input(
+            "lostAfterSeconds: must be at least disconnectedAfterSeconds + " +
+            std::to_string(kLostMarginSeconds) + " (" +
+            std::to_string(settings.disconnected_after_seconds + kLostMarginSeconds) + ")"
+        );
+    }
+    if (std::find(kFractionSteps.begin(), kFractionSteps.end(), settings.fraction_step_milli) ==
+        kFractionSteps.end()) {
+        throw invalid_input("fractionStepMilli: must be 50, 100, 250 or 500");
+    }
+    check_shares(settings.shared_with, owner);
+    check_groups(settings.node_groups);
+}
+
+Json node_groups_json(const std::vector<NodeGroup>& groups) {
+    Json list = Json::array();
+    for (const NodeGroup& group : groups) {
+        Json item{
+            {"names", group.names},
+            {"gpuModel", group.gpu_model},
+            {"gpuCount", group.gpu_count},
+            {"cpuMilli", group.cpu_milli},
+            {"memoryMib", group.memory_mib}};
+        if (group.fabric) {
+            item["fabric"] = *group.fabric;
+        }
+        if (!group.labels.empty()) {
+            item["labels"] = group.labels;
+        }
+        list.push_back(std::move(item));
+    }
+    return list;
+}
+
+Json pool_json(const Pool& pool, const TenantId& viewer) {
+    const PoolSettings& settings = pool.settings;
+    const bool is_owner = viewer == pool.tenant_id;
+    Json json{
+        {"id", pool.id.str()},
+        {"tenantId", pool.tenant_id.str()},
+        {"name", pool.name},
+        {"state", pool.deleted_at ? "deleted" : "active"},
+        {"labels", settings.labels},
+        {"packing", settings.packing},
+        {"sharing", settings.sharing},
+        {"fractionStepMilli", settings.fraction_step_milli},
+        {"maxDurationSeconds", settings.max_duration_seconds},
+        {"cleanupSeconds", settings.cleanup_seconds},
+        {"disconnectedAfterSeconds", settings.disconnected_after_seconds},
+        {"lostAfterSeconds", settings.lost_after_seconds},
+        {"queue", settings.queue},
+        {"shared", !is_owner},
+        {"version", pool.version},
+        {"createdAt", pool.created_at},
+        {"updatedAt", pool.updated_at}};
+    if (settings.description) {
+        json["description"] = *settings.description;
+    }
+    if (pool.deleted_at) {
+        json["deletedAt"] = *pool.deleted_at;
+    }
+    if (is_owner) {
+        json["createdBy"] = pool.created_by;
+        json["sharedWith"] = settings.shared_with;
+        json["nodeGroups"] = node_groups_json(settings.node_groups);
+    }
+    return json;
+}
+
+}  // namespace compute::capacity

@@ -1,8 +1,9 @@
 // The gate: the IAM port with the contract's two caches in front of it. The envelope asks the gate.
 //
-// Authentications are cached for 30 s by the SHA-256 of the credential, allowed read decisions for 10 s per session. Only allows are
-// kept; both caches are capped, never outlive the credential, and drop an entry when the IAM answers UNAUTHENTICATED. Mutations
-// always ask. Source: spec/methods, "How a call runs"; settled.md, IAM.
+// Authentications are cached for 30 s by the SHA-256 of the credential, allowed read decisions for
+// 10 s per session. Only allows are kept; both caches are capped, never outlive the credential, and
+// drop an entry when the IAM answers UNAUTHENTICATED. Mutations always ask. Source: spec/methods,
+// "How a call runs"; settled.md, IAM.
 #pragma once
 
 #include <cstddef>

@@ -37,15 +37,22 @@ public:
 };
 
 struct ResolverOptions {
-    int threads =
-        8;  // lookups under way at once; a hung one holds its thread until the system gives up
-    int max_threads = 64;    // more are started while all are hung
+    int threads = 8;         // lookups under way at once
+    int max_threads = 64;    // more are started while all of those hang
     int max_waiting = 4096;  // lookups beyond are Failed at once
 };
 
-// getaddrinfo on a bounded pool of threads: /etc/hosts, DNS, whatever the host is set up for.
-// Lookups of one host that both still wait are made once. The destructor answers what waits
-// (Failed) and does not wait for lookups that hang.
+// One lookup, blocking.
+using Lookup = std::function<ResolveResult(const std::string& host)>;
+
+// Runs `lookup` on a bounded pool of threads. One host has at most one lookup under way, so a name
+// that hangs holds one thread; callers that ask for it meanwhile share the next one. The destructor
+// answers what is open (Failed) and does not wait for lookups that hang.
+[[nodiscard]] std::unique_ptr<Resolver> make_pool_resolver(
+    Lookup lookup, const ResolverOptions& options = {}
+);
+
+// The pool over getaddrinfo: /etc/hosts, DNS, whatever the host is set up for.
 [[nodiscard]] std::unique_ptr<Resolver> make_system_resolver(const ResolverOptions& options = {});
 
 }  // namespace compute::net

@@ -1,0 +1,218 @@
+#include "cli/app.h"
+
+#include <algorithm>
+
+#include "cli/console.h"
+#include "config/suggest.h"
+#include "core/error.h"
+
+namespace compute::cli {
+
+namespace {
+
+constexpr const char* kProgram = "better-compute";
+
+std::vector<std::string> names_of(const std::vector<const CLI::App*>& apps) {
+    std::vector<std::string> names;
+    for (const CLI::App* app : apps) {
+        names.push_back(app->get_name());
+    }
+    return names;
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) {
+            names.push_back("--" + name);
+        }
+    }
+    return names;
+}
+
+// The command the arguments reached.
+const CLI::App& deepest(const CLI::App& app) {
+    const auto chosen = app.get_subcommands();
+    return chosen.empty() ? app : deepest(*chosen.back());
+}
+
+std::string help_hint(const CLI::App& app) {
+    return "run " + full_name(app) + " --help";
+}
+
+int refuse_usage(Console& console, const std::string& message, const std::string& hint) {
+    console.error(error_info(ErrorCode::InvalidInput).name, message, hint);
+    return kExitUsage;
+}
+
+// An argument nothing expects: a mistyped command, a mistyped flag, or one too many.
+int refuse_extra(Console& console, const CLI::App& root, const std::string& argument) {
+    const CLI::App& app = deepest(root);
+    const bool is_flag = argument.size() > 1 && argument.front() == '-';
+    const std::string word = is_flag ? argument.substr(0, argument.find('=')) : argument;
+    const auto candidates = is_flag ? flags_of(app) : names_of(visible_commands(app));
+    const char* kind = is_flag              ? "unknown flag: "
+                       : candidates.empty() ? "one argument too many: "
+                                            : "unknown command: ";
+    const auto nearest = config::find_nearest(word, candidates);
+    return refuse_usage(
+        console, kind + word, nearest ? "did you mean " + *nearest + "?" : help_hint(app)
+    );
+}
+
+std::string first_line(const std::string& text) {
+    return text.substr(0, text.find('\n'));
+}
+
+int run_chosen(const CLI::App& root, const Runners& runners, Console& console) {
+    const CLI::App& app = deepest(root);
+    const auto runner = runners.find(&app);
+    if (runner == runners.end()) {
+        const auto names = names_of(visible_commands(app));
+        std::string list;
+        for (const std::string& name : names) {
+            list += (list.empty() ? "" : ", ") + name;
+        }
+        return refuse_usage(console, full_name(app) + ": needs a command: " + list, help_hint(app));
+    }
+    return runner->second(console);
+}
+
+int parse_and_run(
+    CLI::App& root, const Runners& runners, std::vector<std::string> arguments, Console& console
+) {
+    try {
+        // The parser takes them from the back.
+        std::reverse(arguments.begin(), arguments.end());
+        root.parse(std::move(arguments));
+    } catch (const CLI::CallForHelp&) {
+        console.text(root.help());
+        return kExitOk;
+    } catch (const CLI::CallForVersion& version) {
+        console.line(version.what());
+        return kExitOk;
+    } catch (const CLI::ParseError& error) {
+        const auto extras = root.remaining(true);
+        if (!extras.empty()) {
+            return refuse_extra(console, root, extras.front());
+        }
+        return refuse_usage(console, first_line(error.what()), help_hint(deepest(root)));
+    }
+    return run_chosen(root, runners, console);
+}
+
+std::string footer_of(const std::string& example) {
+    std::string footer = "Example:\n";
+    std::size_t begin = 0;
+    while (begin <= example.size()) {
+        const std::size_t end = std::min(example.find('\n', begin), example.size());
+        footer += "  " + example.substr(begin, end - begin) + "\n";
+        begin = end + 1;
+    }
+    footer.pop_back();
+    return footer;
+}
+
+}  // namespace
+
+std::string full_name(const CLI::App& app) {
+    const CLI::App* parent = app.get_parent();
+    return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
+std::vector<const CLI::App*> visible_commands(const CLI::App& app) {
+    std::vector<const CLI::App*> visible;
+    for (const CLI::App* sub : app.get_subcommands({})) {
+        if (!sub->get_group().empty()) {
+            visible.push_back(sub);
+        }
+    }
+    return visible;
+}
+
+Definition Definition::sub(
+    const std::string& name, const std::string& summary, const std::string& example
+) const {
+    // add_subcommand(name) refuses a colon, a ready-made App may carry one.
+    auto child = std::make_shared<CLI::App>(summary, name);
+    child->set_help_flag("-h,--help", "Shows this help");
+    child->footer(footer_of(example));
+    app_->add_subcommand(child);
+    return {*child, *runners_};
+}
+
+CLI::Option* Definition::repeated(
+    const std::string& name, std::vector<std::string>& into, const std::string& meaning
+) const {
+    return app_->add_option(name, into, meaning)->allow_extra_args(false)->take_all();
+}
+
+CLI::Option* Definition::word(
+    const std::string& name,
+    std::string& into,
+    std::vector<std::string> words,
+    const std::string& meaning
+) const {
+    std::string list;
+    for (const std::string& word : words) {
+        list += (list.empty() ? "" : "|") + word;
+    }
+    const auto check = [words, list](const std::string& value) -> std::string {
+        if (std::find(words.begin(), words.end(), value) != words.end()) {
+            return {};
+        }
+        const auto nearest = config::find_nearest(value, words);
+        return "must be one of " + list + (nearest ? "; did you mean " + *nearest + "?" : "");
+    };
+    return app_->add_option(name, into, meaning)->type_name(list)->check(CLI::Validator(check, ""));
+}
+
+static std::unique_ptr<CLI::App> make_app(const std::vector<Command>& commands, Runners& runners) {
+    auto app = std::make_unique<CLI::App>(
+        "A control plane for GPU fleets: the daemon and its operators' tool.", kProgram
+    );
+    app->set_help_flag("-h,--help", "Shows this help");
+    app->footer("Run better-compute COMMAND --help for the options of a command and an example.");
+    const Definition root(*app, runners);
+    for (const Command& command : commands) {
+        const Definition definition = root.sub(command.name, command.summary, command.example);
+        if (command.is_hidden) {
+            definition.app().group("");
+        }
+        command.define(definition);
+    }
+    return app;
+}
+
+int run_command_line(
+    const std::vector<Command>& commands,
+    const std::vector<std::string>& arguments,
+    Console& console
+) {
+    try {
+        Runners runners;
+        const auto app = make_app(commands, runners);
+        if (arguments.empty()) {
+            console.note(app->help());
+            return kExitUsage;
+        }
+        const int status = parse_and_run(*app, runners, arguments, console);
+        // A full disk or a closed pipe must not look like success.
+        return console.flush() || status != kExitOk ? status : kExitRefused;
+    } catch (const UsageError& error) {
+        return refuse_usage(console, error.what(), error.hint());
+    } catch (const ComputeError& error) {
+        const std::string detail =
+            error.code() == ErrorCode::InternalError ? error.log_detail() : std::string();
+        console.error(
+            error_info(error.code()).name,
+            detail.empty() ? error.message() : error.message() + " (" + detail + ")",
+            error.hint()
+        );
+    } catch (const std::exception& error) {
+        console.error(error_info(ErrorCode::InternalError).name, error.what(), "");
+    }
+    return kExitRefused;
+}
+
+}  // namespace compute::cli

@@ -1,0 +1,9 @@
+#include "cli/version.h"
+
+namespace compute::cli {
+
+Version version() {
+    return {COMPUTE_VERSION, COMPUTE_COMMIT};
+}
+
+}  // namespace compute::cli

@@ -28,6 +28,10 @@ struct IntRules {
     std::int64_t min = 0;
     std::int64_t max = 9007199254740992;  // 2^53
 };
+struct NumberRules {
+    double min = 0;
+    double max = 1e15;
+};
 struct ArrayRules {
     std::size_t min_items = 0;
     std::size_t max_items = 1000;
@@ -60,6 +64,7 @@ private:
 
 [[nodiscard]] Shape string(StringRules rules = {});
 [[nodiscard]] Shape integer(IntRules rules = {});
+[[nodiscard]] Shape number(NumberRules rules = {});  // whole or with a fraction
 [[nodiscard]] Shape boolean();
 [[nodiscard]] Shape one_of(std::vector<std::string> values);
 [[nodiscard]] Shape array(Shape item, ArrayRules rules = {});

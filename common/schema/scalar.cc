@@ -122,6 +122,34 @@ private:
     IntRules rules_;
 };
 
+class NumberNode final : public Shape::Node {
+public:
+    explicit NumberNode(NumberRules rules) : rules_(rules) {}
+
+    Json check(const Json& value, const Path& path) const override {
+        if (!value.is_number()) {
+            refuse(path, "must be a number");
+        }
+        const auto number = value.get<double>();
+        // Written so that NaN is refused too.
+        if (!(number >= rules_.min)) {
+            refuse(path, "must be at least " + Json(rules_.min).dump());
+        }
+        if (!(number <= rules_.max)) {
+            refuse(path, "must be at most " + Json(rules_.max).dump());
+        }
+        return value;
+    }
+    Json json_schema() const override {
+        return Json{{"type", "number"}, {"minimum", rules_.min}, {"maximum", rules_.max}};
+    }
+    bool takes_type(const Json& value) const override { return value.is_number(); }
+    std::string noun() const override { return "a number"; }
+
+private:
+    NumberRules rules_;
+};
+
 class BooleanNode final : public Shape::Node {
 public:
     Json check(const Json& value, const Path& path) const override {
@@ -168,6 +196,9 @@ Shape string(StringRules rules) {
 }
 Shape integer(IntRules rules) {
     return Shape(std::make_shared<IntegerNode>(rules));
+}
+Shape number(NumberRules rules) {
+    return Shape(std::make_shared<NumberNode>(rules));
 }
 Shape boolean() {
     return Shape(std::make_shared<BooleanNode>());

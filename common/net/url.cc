@@ -5,6 +5,7 @@
 
 #include <curl/curl.h>
 #include <idn2.h>
+#include <strings.h>
 
 namespace compute::net {
 namespace {
@@ -59,7 +60,12 @@ std::string_view refused_character(std::string_view text) noexcept {
 // `https:///x` as host x.
 std::string_view refused_start(std::string_view text) noexcept {
     const std::size_t colon = text.find(':');
-    if (colon == std::string_view::npos || text.substr(colon, 3) != "://") {
+    const std::string_view scheme = text.substr(0, colon);
+    const auto is_scheme = [&](std::string_view name) {
+        return scheme.size() == name.size() &&
+               strncasecmp(scheme.data(), name.data(), name.size()) == 0;
+    };
+    if (!(is_scheme("https") || is_scheme("http")) || text.substr(scheme.size(), 3) != "://") {
         return "must start with https://";
     }
     const std::string_view rest = text.substr(colon + 3);

@@ -1,5 +1,6 @@
 #include "store/database.h"
 
+#include "store/postgres/postgres_database.h"
 #include "store/sqlite/sqlite_database.h"
 #include "store/url.h"
 
@@ -34,12 +35,8 @@ std::unique_ptr<Database> open_database(const Options& options) {
     if (options.pool_size < 1 || options.pool_size > kMaxPool) {
         throw invalid_config("database.pool_size: must be 1 to " + std::to_string(kMaxPool));
     }
-    if (engine_of_url(options.url) == Engine::Postgres) {
-        throw ComputeError(
-            ErrorCode::Unsupported, "database.url: PostgreSQL comes with the next commit"
-        );
-    }
-    return sqlite::open_sqlite(options);
+    return engine_of_url(options.url) == Engine::Sqlite ? sqlite::open_sqlite(options)
+                                                        : postgres::open_postgres(options);
 }
 
 }  // namespace compute::store

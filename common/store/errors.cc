@@ -39,11 +39,10 @@ ConstraintViolation::ConstraintViolation(std::string log_detail)
       ) {}
 
 StoreBusy::StoreBusy(std::string log_detail)
-    : ComputeError(
-          ErrorCode::StorageBusy,
-          "the database cannot take the request right now",
-          busy_extra(std::move(log_detail))
-      ) {}
+    : StoreBusy(std::move(log_detail), "the database cannot take the request right now") {}
+
+StoreBusy::StoreBusy(std::string log_detail, std::string message)
+    : ComputeError(ErrorCode::StorageBusy, std::move(message), busy_extra(std::move(log_detail))) {}
 
 ReadOnlyViolation::ReadOnlyViolation(std::string log_detail)
     : ComputeError(

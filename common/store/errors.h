@@ -30,6 +30,8 @@ public:
 class StoreBusy : public ComputeError {
 public:
     explicit StoreBusy(std::string log_detail);
+    // With a message that says more than "busy"; it reaches the caller.
+    StoreBusy(std::string log_detail, std::string message);
 };
 
 // A write inside a read transaction: INTERNAL_ERROR.

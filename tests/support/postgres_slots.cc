@@ -82,13 +82,14 @@ constexpr const char* kResetFunctions = R"SQL(
 create schema test_support;
 
 create function test_support.fingerprint() returns text language sql as $$
-    select md5(string_agg(c.relname || ' ' || c.relkind || ' ' || coalesce(a.attname || ' ' || a.atttypid, ''), ',' order by c.relname, a.attnum))
+    select md5(string_agg(c.relname || ' ' || c.relkind::text || ' ' || coalesce(a.attname || ' ' || a.atttypid, ''), ',' order by c.relname, a.attnum))
     from pg_class c left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and c.relkind = 'r'
     where c.relnamespace = 'public'::regnamespace
 $$;
 
 create table test_support.origin (fingerprint text);
 insert into test_support.origin values (test_support.fingerprint());
+create table test_support.known as select tablename as name from pg_tables where schemaname = 'public';
 
 do $$
 declare name text; filled boolean;
@@ -105,8 +106,11 @@ $$;
 create function test_support.reset() returns boolean language plpgsql as $$
 declare name text; filled boolean;
 begin
-    perform pg_terminate_backend(pid) from pg_stat_activity
+    perform pg_terminate_backend(pid, 5000) from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid();
+    for name in select tablename from pg_tables where schemaname = 'public' and tablename not in (select known.name from test_support.known) loop
+        execute format('drop table public.%I cascade', name);
+    end loop;
     if (select fingerprint from test_support.origin) <> test_support.fingerprint() then
         return false;
     end if;

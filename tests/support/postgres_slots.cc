@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -50,6 +51,14 @@ public:
             throw std::runtime_error("test PostgreSQL: " + message + " in: " + sql);
         }
         return cell;
+    }
+
+    // Asks: a test may have ended every session of its database.
+    [[nodiscard]] bool is_alive() {
+        PGresult* result = PQexec(connection_, "select 1");
+        const bool is_alive = PQresultStatus(result) == PGRES_TUPLES_OK;
+        PQclear(result);
+        return is_alive;
     }
 
 private:
@@ -198,11 +207,15 @@ private:
         return admin_.run("select count(*) from pg_database where datname = '" + name + "'") == "1";
     }
 
-    static bool reset(const std::string& name) {
-        Connection connection(url_of(name));
-        // Foreign keys are not followed while tables are emptied one by one.
-        connection.run("set session_replication_role = replica");
-        return connection.run("select test_support.reset()") == "t";
+    // Over a connection that is kept: a fresh one spends five times as long on filling its caches.
+    bool reset(const std::string& name) {
+        std::unique_ptr<Connection>& connection = cleaners_[name];
+        if (!connection || !connection->is_alive()) {
+            connection = std::make_unique<Connection>(url_of(name));
+            // Foreign keys are not followed while tables are emptied one by one.
+            connection->run("set session_replication_role = replica");
+        }
+        return connection->run("select test_support.reset()") == "t";
     }
 
     static std::string template_name() {
@@ -244,6 +257,7 @@ private:
     }
 
     std::mutex mutex_;
+    std::map<std::string, std::unique_ptr<Connection>> cleaners_;
     Connection admin_;
     std::string template_;
     std::vector<int> free_;

@@ -28,11 +28,3 @@ create table outbox_events (
     constraint outbox_events_order primary key (txid, seq),
     constraint outbox_events_id unique (id)
 );
-
--- How far each consumer has come.
-create table outbox_cursors (
-    name text primary key,
-    txid bigint not null,
-    seq bigint not null,
-    updated_at bigint not null
-) with (fillfactor = 50);

@@ -10,11 +10,3 @@ create table outbox_events (
     time integer not null,
     data text not null
 );
-
--- How far each consumer has come.
-create table outbox_cursors (
-    name text primary key,
-    txid integer not null,
-    seq integer not null,
-    updated_at integer not null
-) without rowid;

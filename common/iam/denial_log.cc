@@ -7,35 +7,39 @@ namespace compute::iam {
 namespace {
 
 constexpr store::Sql kInsert(
-    "insert into iam_denials (at, tenant_id, identity_tenant_id, identity_id, session_id, action, "
-    "resource_type, resource_id, "
-    "reason, source_ip) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+    "insert into iam_denials (at, code, path, request_id, tenant_id, identity_id, action, "
+    "resource_type, resource_id, reason, source_ip) "
+    "values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 );
 constexpr store::Sql kTrim(
     "delete from iam_denials where seq <= (select seq from iam_denials order by seq desc limit 1 "
     "offset $1)"
 );
 constexpr store::Sql kList(
-    "select at, tenant_id, identity_tenant_id, identity_id, session_id, action, resource_type, "
-    "resource_id, reason, source_ip "
-    "from iam_denials where ($1 = '' or tenant_id = $1) order by seq desc limit $2"
+    "select at, code, path, request_id, tenant_id, identity_id, action, resource_type, "
+    "resource_id, "
+    "reason, source_ip from iam_denials where ($1 = '' or tenant_id = $1) order by seq desc limit "
+    "$2"
 );
+
+store::Params row_of(const Denial& denial) {
+    return {
+        denial.at,
+        denial.code,
+        denial.path,
+        denial.request_id,
+        denial.tenant_id,
+        denial.identity_id,
+        denial.action,
+        denial.resource.type,
+        denial.resource.id,
+        denial.reason,
+        denial.source_ip};
+}
 
 }  // namespace
 
-void DenialLog::record(
-    const Session& session, const Question& question, const std::string& reason
-) {
-    Denial denial{
-        clock_.now_ms(),
-        question.tenant_id.str(),
-        session.caller.tenant_id.str(),
-        session.caller.identity_id.str(),
-        session.caller.session_id.str(),
-        question.action,
-        question.resource,
-        reason,
-        question.source_ip};
+void DenialLog::record(Denial denial) {
     ring_.with([&](Ring& ring) {
         if (ring.waiting.size() >= kDenialRing) {
             ring.waiting.pop_front();
@@ -55,19 +59,7 @@ int DenialLog::flush(store::Database& database) {
         database.write(
             [&](store::Transaction& tx) {
                 for (const Denial& denial : taken) {
-                    tx.defer(
-                        kInsert,
-                        {denial.at,
-                         denial.tenant_id,
-                         denial.identity_tenant_id,
-                         denial.identity_id,
-                         denial.session_id,
-                         denial.action,
-                         denial.resource.type,
-                         denial.resource.id,
-                         denial.reason,
-                         denial.source_ip}
-                    );
+                    tx.defer(kInsert, row_of(denial));
                 }
                 tx.defer(kTrim, {kDenialRows});
             },
@@ -100,17 +92,18 @@ std::vector<Denial> list_denials(
 ) {
     std::vector<Denial> out;
     for (const store::Row& row : tx.query(kList, {tenant_id.value_or(""), limit})) {
-        out.push_back(
-            {row.get_int(0),
-             row.get_text(1),
-             row.get_text(2),
-             row.get_text(3),
-             row.get_text(4),
-             row.get_text(5),
-             {row.get_text(6), row.get_text(7)},
-             row.get_text(8),
-             row.find_text(9)}
-        );
+        out.push_back({
+            .at = row.get_int(0),
+            .code = row.get_text(1),
+            .path = row.get_text(2),
+            .request_id = row.get_text(3),
+            .tenant_id = row.get_text(4),
+            .identity_id = row.get_text(5),
+            .action = row.get_text(6),
+            .resource = {row.get_text(7), row.get_text(8)},
+            .reason = row.get_text(9),
+            .source_ip = row.get_text(10),
+        });
     }
     return out;
 }

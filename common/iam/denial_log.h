@@ -10,7 +10,7 @@
 
 #include "core/clock.h"
 #include "core/guarded.h"
-#include "iam/port.h"
+#include "iam/resource.h"
 #include "store/database.h"
 
 namespace compute::iam {
@@ -18,26 +18,26 @@ namespace compute::iam {
 inline constexpr std::size_t kDenialRing = 4'096;
 inline constexpr std::int64_t kDenialRows = 10'000;
 
+// What a call did not come so far as to know is empty.
 struct Denial {
     EpochMs at = 0;
-    std::string tenant_id;  // it was decided in
-    std::string identity_tenant_id;
+    std::string code;  // on the wire: "ACCESS_DENIED"
+    std::string path;
+    std::string request_id;
+    std::string tenant_id;  // it would have been decided in
     std::string identity_id;
-    std::string session_id;
     std::string action;
-    ResourceRef resource;
-    std::string reason;
-    std::optional<std::string> source_ip;
+    ResourceRef resource;  // with prefix
+    std::string reason;    // for the operator, never for the caller
+    std::string source_ip;
 };
 
 // Thread-safe.
 class DenialLog {
 public:
-    explicit DenialLog(const Clock& clock) : clock_(clock) {}
-
     // Never waits for anything but its own mutex. When the ring is full the oldest is lost, and
     // counted.
-    void record(const Session& session, const Question& question, const std::string& reason);
+    void record(Denial denial);
 
     // Writes out what waits and trims the table; returns how many were written. What could not be
     // written waits on, at the front. A process that dies takes what waits with it: the log is for
@@ -51,7 +51,6 @@ private:
         std::deque<Denial> waiting;
         std::uint64_t lost = 0;
     };
-    const Clock& clock_;
     Guarded<Ring> ring_;
 };
 

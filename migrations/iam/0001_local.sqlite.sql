@@ -116,18 +116,20 @@ create table iam_confirmations (
 create index iam_confirmations_open on iam_confirmations (delegation_id, tenant_id, action, resource_type, resource_id, request_hash)
     where state in ('pending', 'approved');
 
+-- The newest refusals; what a call did not come so far as to know is empty.
 create table iam_denials (
     seq integer primary key autoincrement,
     at integer not null,
+    code text not null,
+    path text not null,
+    request_id text not null,
     tenant_id text not null,
-    identity_tenant_id text not null,
     identity_id text not null,
-    session_id text not null,
     action text not null,
     resource_type text not null,
     resource_id text not null,
     reason text not null,
-    source_ip text
+    source_ip text not null
 );
 
 -- GPU time spent, by UTC day; budgets are judged by it.

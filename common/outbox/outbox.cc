@@ -106,7 +106,7 @@ Snapshot parse_snapshot(std::string_view text) {
     snapshot.xmax = *xmax;
     while (!text.empty()) {
         const auto number = take_number(text);
-        if (!number || (!text.empty() && !take(text, ','))) {
+        if (!number || (!text.empty() && (!take(text, ',') || text.empty()))) {
             throw malformed;
         }
         snapshot.under_way.push_back(*number);

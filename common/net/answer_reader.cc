@@ -42,7 +42,7 @@ bool AnswerReader::on_header_line(std::string_view line) {
     }
     header_bytes_ += line.size();
     if (header_bytes_ > kMaxAnswerHeaderBytes) {
-        refusal_ = "the answer has more than 64 KiB of header";
+        refusal_ = kTooMuchHeader;
         return false;
     }
     if (!is_in_block_) {

@@ -13,6 +13,7 @@ namespace compute::net {
 
 inline constexpr std::size_t kMaxAnswerHeaderBytes =
     64 * 1024;  // of all header blocks of one answer, interim ones included
+inline constexpr std::string_view kTooMuchHeader = "the answer has more than 64 KiB of header";
 inline constexpr int kMaxAnswerFields = 100;
 inline constexpr int kMaxInterimAnswers = 10;
 inline constexpr std::size_t kMaxDrainedBytes = 16 * 1024;

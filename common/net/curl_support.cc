@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 
 #include <unistd.h>
 
@@ -106,6 +108,28 @@ void set_common_options(CURL* handle, const std::string& ca_file) {
     // instead of keeping the parsed file.
     curl_easy_setopt(handle, CURLOPT_CAPATH, nullptr);
     curl_easy_setopt(handle, CURLOPT_POST, 1L);
+}
+
+PipeSignalBlock::PipeSignalBlock() {
+    sigset_t pipe;
+    sigset_t before;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    was_blocked_ = sigismember(&before, SIGPIPE) == 1;
+}
+
+PipeSignalBlock::~PipeSignalBlock() {
+    if (was_blocked_) {
+        return;
+    }
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    // One that came meanwhile would be delivered when the block ends.
+    constexpr timespec kNoWait{0, 0};
+    sigtimedwait(&pipe, nullptr, &kNoWait);
+    pthread_sigmask(SIG_UNBLOCK, &pipe, nullptr);
 }
 
 std::string words_of(const CurlFailure& failure) {

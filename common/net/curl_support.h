@@ -37,6 +37,20 @@ void initialize_curl();
 // proxy, cookie, netrc or decompression.
 void set_common_options(CURL* handle, const std::string& ca_file);
 
+// While it lives, a write to a connection that the peer has closed is an error and not a SIGPIPE to
+// this thread: OpenSSL writes without MSG_NOSIGNAL, and libcurl's own protection changes the whole
+// process.
+class PipeSignalBlock {
+public:
+    PipeSignalBlock();
+    ~PipeSignalBlock();
+    PipeSignalBlock(const PipeSignalBlock&) = delete;
+    PipeSignalBlock& operator=(const PipeSignalBlock&) = delete;
+
+private:
+    bool was_blocked_ = false;
+};
+
 struct CurlFailure {
     CURLcode code = CURLE_OK;
     int os_errno = 0;

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include <sys/socket.h>
-
 namespace compute::net {
 namespace {
+
+constexpr int kTooLarge =
+    100;  // CURLE_TOO_LARGE of libcurl 8.6 and later; 7.88 calls the same "out of memory"
 
 double ms_between(SteadyTime from, SteadyTime to) {
     return std::chrono::duration<double, std::milli>(to - from).count();
@@ -31,7 +32,8 @@ std::string status_words(int status) {
 
 }  // namespace
 
-Exchange::Exchange(const std::string& ca_file) : handle_(curl_easy_init()) {
+Exchange::Exchange(const std::string& ca_file, SocketTable& sockets)
+    : sockets_(sockets), handle_(curl_easy_init()) {
     CURL* const handle = handle_.get();
     set_common_options(handle, ca_file);
     curl_easy_setopt(handle, CURLOPT_PRIVATE, this);
@@ -42,6 +44,8 @@ Exchange::Exchange(const std::string& ca_file) : handle_(curl_easy_init()) {
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, this);
     curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, on_open);
     curl_easy_setopt(handle, CURLOPT_OPENSOCKETDATA, this);
+    curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    curl_easy_setopt(handle, CURLOPT_CLOSESOCKETDATA, &sockets);
     curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, on_ready);
     curl_easy_setopt(handle, CURLOPT_PREREQDATA, this);
     // Entries live until they are replaced or removed; otherwise every transfer walks the whole
@@ -95,7 +99,8 @@ void Exchange::prepare_fresh(SteadyTime now) {
 }
 
 bool Exchange::needs_fresh_connection(CURLcode code) const noexcept {
-    return code == CURLE_ABORTED_BY_CALLBACK && is_peer_refused_ && !is_retried_;
+    return code == CURLE_ABORTED_BY_CALLBACK && (is_peer_refused_ || is_connection_stale_) &&
+           !is_retried_;
 }
 
 std::chrono::milliseconds Exchange::time_left(SteadyTime now) const noexcept {
@@ -143,6 +148,9 @@ void Exchange::describe_failure(CURLcode code, AttemptResult& out) const {
         out.error = reader_.refusal();
     } else if (is_peer_refused_) {
         out.error = "resolves to a non-public address";
+    } else if (is_sending_ && (code == CURLE_OUT_OF_MEMORY || code == kTooLarge)) {
+        // A line without an end: libcurl gives up at 100 KiB, having shown the reader none of it.
+        out.error = kTooMuchHeader;
     } else if (code == CURLE_OK) {
         out.error = "connection closed before the whole header of the answer";
     } else {
@@ -175,6 +183,7 @@ void Exchange::clear_answer() {
     reader_.reset();
     message_[0] = '\0';
     is_peer_refused_ = false;
+    is_connection_stale_ = false;
     is_sending_ = false;
 }
 
@@ -206,16 +215,26 @@ curl_socket_t Exchange::on_open(void* self, curlsocktype /*purpose*/, curl_socka
         exchange.is_peer_refused_ = true;
         return CURL_SOCKET_BAD;
     }
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return exchange.sockets_.open(address->family, address->socktype, address->protocol);
+}
+
+int Exchange::on_close(void* sockets, curl_socket_t fd) {
+    static_cast<SocketTable*>(sockets)->close(fd);
+    return 0;
 }
 
 // Runs before the request is written, on kept connections too.
-int Exchange::
-    on_ready(void* self, char* remote, char* /*local*/, int /*remote_port*/, int /*local_port*/) {
+int Exchange::on_ready(void* self, char* remote, char* /*local*/, int remote_port, int local_port) {
     auto& exchange = *static_cast<Exchange*>(self);
     const auto peer = IpAddress::find(remote);
     if (!peer || !exchange.is_vetted(*peer)) {
         exchange.is_peer_refused_ = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    const Endpoints endpoints{
+        *peer, static_cast<std::uint16_t>(remote_port), static_cast<std::uint16_t>(local_port)};
+    if (exchange.sockets_.check(endpoints) == SocketTable::State::Dirty) {
+        exchange.is_connection_stale_ = true;
         return CURL_PREREQFUNC_ABORT;
     }
     exchange.is_sending_ = true;

@@ -16,6 +16,7 @@
 #include "net/curl_support.h"
 #include "net/header_block.h"
 #include "net/sender.h"
+#include "net/socket_table.h"
 
 namespace compute::net {
 
@@ -24,7 +25,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 // Not thread-safe; neither copied nor moved: libcurl holds its address.
 class Exchange {
 public:
-    explicit Exchange(const std::string& ca_file);
+    Exchange(const std::string& ca_file, SocketTable& sockets);
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
@@ -68,6 +69,7 @@ private:
     static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
     static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
     static curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address);
+    static int on_close(void* sockets, curl_socket_t fd);
     static int on_ready(void* self, char* remote, char* local, int remote_port, int local_port);
 
     void clear_answer();
@@ -75,6 +77,7 @@ private:
     void describe_failure(CURLcode code, AttemptResult& out) const;
     [[nodiscard]] Timings timings(SteadyTime now) const;
 
+    SocketTable& sockets_;
     EasyHandle handle_;
     HeaderBlock headers_;
     Attempt attempt_;
@@ -86,7 +89,9 @@ private:
     SteadyTime started_;
     SteadyTime transfer_started_;
     bool is_peer_refused_ = false;  // a connection went to an address that was not vetted
-    bool is_sending_ = false;       // the request may have begun to leave
+    bool is_connection_stale_ =
+        false;                 // a kept one that was closed, or that has bytes nobody asked for
+    bool is_sending_ = false;  // the request may have begun to leave
     bool is_retried_ = false;
 };
 

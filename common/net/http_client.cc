@@ -177,6 +177,7 @@ HttpResult HttpClient::post(const HttpRequest& request) {
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, &reading);
     curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, on_ready);
     curl_easy_setopt(handle, CURLOPT_PREREQDATA, &reading);
+    const PipeSignalBlock block;
     const CURLcode code = curl_easy_perform(handle);
     long status = 0;
     long os_errno = 0;

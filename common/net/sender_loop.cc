@@ -137,6 +137,7 @@ void Sender::Loop::join(std::chrono::milliseconds bound) {
 }
 
 void Sender::Loop::run() {
+    const PipeSignalBlock block;
     while (true) {
         for (Command& command : inbox_->take()) {
             apply(std::move(command));
@@ -268,7 +269,7 @@ Exchange& Sender::Loop::take_exchange(LaneKey lane) {
         last != last_exchange_.end() && last->second->phase == Exchange::Phase::Idle) {
         chosen = last->second;
     } else if (exchanges_.size() < static_cast<std::size_t>(options_.max_in_flight)) {
-        exchanges_.push_back(std::make_unique<Exchange>(ca_file_));
+        exchanges_.push_back(std::make_unique<Exchange>(ca_file_, sockets_));
         chosen = exchanges_.back().get();
         chosen->answered = &answered_;
         chosen->idle_position = idle_.insert(idle_.end(), chosen);

@@ -125,6 +125,7 @@ private:
 
     // Of the loop's thread alone, from here on.
     const int epoll_fd_;
+    SocketTable sockets_;
     MultiHandle multi_;
     std::vector<std::unique_ptr<Exchange>> exchanges_;
     std::list<Exchange*> idle_;  // least recently used first

@@ -116,6 +116,7 @@ struct Counters {
     std::uint64_t commits = 0;  // of the engine: on SQLite one may cover a group of transactions
     std::uint64_t rollbacks = 0;
     std::uint64_t retries = 0;
+    std::uint64_t round_trips = 0;  // waits for PostgreSQL; 0 on SQLite
 };
 
 class Listener;

@@ -44,7 +44,8 @@ Counters Counting::snapshot(Purpose purpose) const {
         .statements = cell.statements,
         .commits = cell.commits,
         .rollbacks = cell.rollbacks,
-        .retries = cell.retries};
+        .retries = cell.retries,
+        .round_trips = cell.round_trips};
 }
 
 void check_params(const Params& params) {

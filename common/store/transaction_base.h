@@ -38,6 +38,7 @@ public:
         std::atomic<std::uint64_t> commits{0};
         std::atomic<std::uint64_t> rollbacks{0};
         std::atomic<std::uint64_t> retries{0};
+        std::atomic<std::uint64_t> round_trips{0};
     };
     [[nodiscard]] Cell& of(Purpose purpose) { return cells_[static_cast<std::size_t>(purpose)]; }
     [[nodiscard]] Counters snapshot(Purpose purpose) const;

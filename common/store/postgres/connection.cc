@@ -106,6 +106,7 @@ Result Connection::run(const std::vector<Command>& commands, std::size_t keep) {
         fault_ = lost_connection(connection_.get());
         fail(commands.back().sql);
     }
+    ++round_trips_;
     std::size_t failed = 0;
     Result result = read_answers(expected, keep, failed);
     if (fault_) {

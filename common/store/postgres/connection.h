@@ -49,6 +49,8 @@ public:
     // whether the connection can be used.
     [[nodiscard]] bool make_ready();
     [[nodiscard]] bool is_lost() const noexcept;
+    // How often this connection has waited for answers.
+    [[nodiscard]] std::uint64_t round_trips() const noexcept { return round_trips_; }
     [[nodiscard]] bool is_in_transaction() const noexcept;
     [[nodiscard]] const std::optional<Fault>& fault() const noexcept { return fault_; }
     [[nodiscard]] std::string server_version() const;
@@ -89,6 +91,7 @@ private:
     std::optional<Fault> fault_;
     std::unordered_map<std::string, std::vector<std::unique_ptr<Variant>>> cache_;
     std::size_t prepared_count_ = 0;
+    std::uint64_t round_trips_ = 0;
 };
 
 }  // namespace compute::store::postgres

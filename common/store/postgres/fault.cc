@@ -19,8 +19,9 @@ FaultKind kind_of(const std::string& sqlstate, const std::string& message) {
     }
     // 57P01..57P05: the server (or an operator) ends the session. 25P03: idle in transaction for
     // too long.
+    // 08P01 is a broken message of ours (a wrong number of parameters), not a broken line.
     const bool is_ended = sqlstate.starts_with("57P") && sqlstate != "57P04";
-    if (is_ended || sqlstate.starts_with("08") || sqlstate == "25P03") {
+    if (is_ended || (sqlstate.starts_with("08") && sqlstate != "08P01") || sqlstate == "25P03") {
         return FaultKind::Lost;
     }
     return FaultKind::Statement;

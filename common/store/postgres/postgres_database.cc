@@ -89,6 +89,24 @@ protected:
     }
 
 private:
+    class RoundTripGuard {
+    public:
+        RoundTripGuard(const Connection& connection, Counting::Cell& count)
+            : connection_(connection), count_(count), before_(connection.round_trips()) {}
+        ~RoundTripGuard() {
+            count_.round_trips.fetch_add(
+                connection_.round_trips() - before_, std::memory_order_relaxed
+            );
+        }
+        RoundTripGuard(const RoundTripGuard&) = delete;
+        RoundTripGuard& operator=(const RoundTripGuard&) = delete;
+
+    private:
+        const Connection& connection_;
+        Counting::Cell& count_;
+        std::uint64_t before_;
+    };
+
     void check_writable() const {
         if (pool_.settings().is_read_only) {
             throw ReadOnlyViolation("a write on a database that was opened read-only");
@@ -125,6 +143,7 @@ private:
         std::vector<std::function<void()>>& hooks
     ) {
         Pool::Lease lease = pool_.lend();
+        const RoundTripGuard round_trips(*lease, count);
         PostgresTransaction tx(*lease, access, pool_.settings(), count);
         try {
             body(tx);
@@ -164,6 +183,7 @@ private:
         }
         for (int attempt = 0;; ++attempt) {
             Pool::Lease lease = pool_.lend();
+            const RoundTripGuard round_trips(*lease, count);
             try {
                 return (*lease).run(commands, keep);
             } catch (...) {

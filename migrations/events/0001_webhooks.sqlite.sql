@@ -12,6 +12,7 @@ create table webhooks (
     previous_secret text,               -- sealed; signs beside the new one until it expires
     previous_expires_at integer,
     visible_mark text not null,         -- what was visible at creation and at the last resume: older events are not queued
+    proof_mark text not null,           -- the same at the last change of the patterns too: `webhooks proof` vouches from here on
     revision integer not null,          -- grows with each change; a holder of the lane compares it
     created_at integer not null,
     updated_at integer not null,

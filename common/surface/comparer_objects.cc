@@ -5,7 +5,14 @@
 namespace compute::surface {
 namespace {
 
-const Json kString{{"type", "string"}};
+// Names are strings whether or not the schema says so.
+Json names_schema(const Json& schema) {
+    Json names = member(schema, "propertyNames", kEmpty);
+    if (names.is_object() && !names.contains("type")) {
+        names["type"] = "string";
+    }
+    return names;
+}
 
 }  // namespace
 
@@ -73,10 +80,7 @@ void Comparer::objects(const Json& before, const Json& after, const std::string&
     properties(before, after, at);
     additional(before, after, at);
     if (before.contains("propertyNames") || after.contains("propertyNames")) {
-        // Names are strings whatever the schema says.
-        run(member(before, "propertyNames", kString),
-            member(after, "propertyNames", kString),
-            at + "/propertyNames");
+        run(names_schema(before), names_schema(after), at + "/propertyNames");
     }
 }
 

@@ -130,7 +130,8 @@ TEST(SurfaceDocument, OpenApiHasAPathPerServedMethod) {
         (Json{"name", "tenantId"})
     );
     // Every reference leads somewhere.
-    for (const auto& [key, value] : api.flatten().items()) {
+    const Json flat = api.flatten();
+    for (const auto& [key, value] : flat.items()) {
         if (key.ends_with("/$ref")) {
             EXPECT_TRUE(api.contains(Json::json_pointer(value.get<std::string>().substr(1))))
                 << value;

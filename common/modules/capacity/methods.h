@@ -1,4 +1,4 @@
-// The methods of the capacity module, one function and one file each.
+// The methods of the capacity module, one function each, in the file of its name or of its group.
 #pragma once
 
 #include <vector>
@@ -13,6 +13,12 @@ namespace compute::capacity {
 [[nodiscard]] method::MethodEntry pools_update();
 [[nodiscard]] method::MethodEntry pools_delete();
 [[nodiscard]] method::MethodEntry pools_capacity();
+
+[[nodiscard]] method::MethodEntry projects_create();
+[[nodiscard]] method::MethodEntry projects_get();
+[[nodiscard]] method::MethodEntry projects_list();
+[[nodiscard]] method::MethodEntry projects_update();
+[[nodiscard]] method::MethodEntry projects_archive();
 
 // The rows of methods that are named and decided on already but not served yet.
 [[nodiscard]] std::vector<method::PlannedMethod> planned_methods();

@@ -6,13 +6,19 @@
 
 namespace compute::cli {
 
-std::unique_ptr<store::Database> open_database(const config::Config& config, Access access) {
-    if (access != Access::Create && !database_exists(config)) {
+void require_database(const config::Config& config) {
+    if (!database_exists(config)) {
         throw invalid_config(
             "database.url: there is no database at " +
                 *config::find_database_file(config.database.url),
             "run better-compute migrate or better-compute serve, or name another with --database"
         );
+    }
+}
+
+std::unique_ptr<store::Database> open_database(const config::Config& config, Access access) {
+    if (access != Access::Create) {
+        require_database(config);
     }
     store::Options options;
     options.url = config.database.url;

@@ -19,6 +19,9 @@ enum class Access {
     const config::Config& config, Access access
 );
 
+// INVALID_CONFIG with what to do when database_exists() is false.
+void require_database(const config::Config& config);
+
 // False when the database is an embedded one whose file is not there yet.
 [[nodiscard]] bool database_exists(const config::Config& config);
 

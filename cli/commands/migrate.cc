@@ -1,12 +1,13 @@
 #include "store/migrate.h"
 
-#include <filesystem>
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/commands.h"
 #include "cli/console.h"
 #include "cli/options.h"
+#include "cli/plane.h"
 #include "cli/storage.h"
 #include "config/checks.h"
 #include "daemon/modules.h"
@@ -134,7 +135,7 @@ int migrate(
         throw UsageError("--dry-run: only migrate up changes anything");
     }
     const config::Config config = common.load();
-    const auto migrations = daemon::migrations_of(daemon::built_in_modules());
+    const auto migrations = daemon::migrations_of(all_modules(config));
     if (action == "status") {
         return print_status(read_status(config, migrations), common.is_json, console);
     }

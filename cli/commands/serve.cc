@@ -39,7 +39,7 @@ int serve(CommonOptions& common, const ServeFlags& flags, Console& console) {
     options.ready_file = flags.ready_file;
     options.migrate = flags.is_migrating;
     options.version = version().number;
-    options.config_file = common.file();
+    options.reload = [&common] { return common.load(); };
     return daemon::serve(common.load(), options);
 }
 

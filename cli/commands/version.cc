@@ -5,20 +5,33 @@
 #include "cli/commands/commands.h"
 #include "cli/console.h"
 #include "cli/options.h"
-#include "daemon/modules.h"
+#include "cli/plane.h"
+#include "config/load.h"
 
 namespace compute::cli::commands {
 
 namespace {
 
+// A broken configuration must not keep anybody from learning the version.
+Json plugin_ids() {
+    Json ids = Json::array();
+    try {
+        config::ConfigSources sources;
+        sources.environment = config::process_environment();
+        for (const method::Module& module : all_modules(config::load_config(sources))) {
+            if (module.is_plugin) {
+                ids.push_back(module.id);
+            }
+        }
+    } catch (const ComputeError&) {
+        return Json::array();
+    }
+    return ids;
+}
+
 int print_version(const CommonOptions& options, Console& console) {
     const Version own = version();
-    Json plugins = Json::array();
-    for (const method::Module& module : daemon::built_in_modules()) {
-        if (module.is_plugin) {
-            plugins.push_back(module.id);
-        }
-    }
+    const Json plugins = plugin_ids();
     if (options.is_json) {
         console.json(
             {{"version", own.number},

@@ -159,18 +159,16 @@ bool is_loopback_host(std::string_view host) {
 
 bool is_cidr(std::string_view text) {
     const std::size_t slash = text.find('/');
-    if (slash == std::string_view::npos) {
-        return false;
-    }
+    const bool is_single = slash == std::string_view::npos;
     const std::string address(text.substr(0, slash));
     std::array<std::uint8_t, 4> v4{};
     if (inet_pton(AF_INET, address.c_str(), v4.data()) == 1) {
-        const auto prefix = find_number(text.substr(slash + 1), 32);
+        const auto prefix = is_single ? 32 : find_number(text.substr(slash + 1), 32);
         return prefix && has_no_host_bits(v4, *prefix);
     }
     std::array<std::uint8_t, 16> v6{};
     if (inet_pton(AF_INET6, address.c_str(), v6.data()) == 1) {
-        const auto prefix = find_number(text.substr(slash + 1), 128);
+        const auto prefix = is_single ? 128 : find_number(text.substr(slash + 1), 128);
         return prefix && has_no_host_bits(v6, *prefix);
     }
     return false;

@@ -17,7 +17,8 @@ struct HostPort {
 // 127.0.0.0/8, ::1 or localhost.
 [[nodiscard]] bool is_loopback_host(std::string_view host);
 
-[[nodiscard]] bool is_cidr(std::string_view text);  // 10.0.0.0/8, fd00::/8; no host bits set
+[[nodiscard]] bool is_cidr(std::string_view text
+);  // 10.0.0.0/8, fd00::/8 or one address; no host bits set
 [[nodiscard]] bool is_base_path(std::string_view text
 );  // /api/compute: no trailing slash, no empty or dotted segment
 [[nodiscard]] bool is_tenant_id(std::string_view text);        // [A-Za-z0-9._:-]{1,128}

@@ -6,6 +6,7 @@
 #include "doctor/doctor.h"
 #include "doctor/integrity.h"
 #include "doctor/policies.h"
+#include "doctor/reconcilers.h"
 
 namespace compute::doctor {
 
@@ -174,6 +175,8 @@ std::vector<method::Check> database_checks(const std::vector<method::Module>& mo
         {"core.clock", check_clock},
         {"core.long-transactions", check_long_transactions},
         {"core.migrations", check_migrations},
+        {"core.reconcilers",
+         [&modules](CheckContext& context) { return check_reconcilers(context, modules); }},
         {"iam.policies",
          [&modules](CheckContext& context) { return check_policies(context, modules); }},
     };

@@ -1,0 +1,92 @@
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/commands.h"
+#include "cli/console.h"
+#include "cli/input.h"
+#include "cli/options.h"
+#include "cli/plane.h"
+
+namespace compute::cli::commands {
+
+namespace {
+
+struct AuditFlags {
+    std::string tenant;
+    std::string since;
+    std::string actor;
+    std::string action;
+    std::string request;
+    int limit = 100;
+};
+
+std::string text(const Json& row, const char* name) {
+    return printable(row.at(name).get<std::string>(), 200);
+}
+
+int list(const CommonOptions& common, const AuditFlags& flags, Console& console) {
+    common.apply(console);
+    Json input = {{"limit", flags.limit}};
+    const std::pair<const char*, const std::string*> texts[] = {
+        {"tenantId", &flags.tenant},
+        {"actor", &flags.actor},
+        {"action", &flags.action},
+        {"requestId", &flags.request}};
+    for (const auto& [name, value] : texts) {
+        if (!value->empty()) {
+            input[name] = *value;
+        }
+    }
+    if (!flags.since.empty()) {
+        input["since"] = time_of_argument(flags.since, "--since", SystemClock().now_ms());
+    }
+    Plane plane(common.load());
+    const Json answer = plane.operate("audit/list", input);
+    if (common.is_json) {
+        console.json(answer);
+        return kExitOk;
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const Json& row : answer.at("items")) {
+        const Json& resource = row.at("resource");
+        rows.push_back(
+            {iso_time(row.at("time").get<std::int64_t>()),
+             text(row, "tenantId"),
+             text(row.at("actor"), "identityId"),
+             text(row, "method"),
+             text(resource, "type") + "/" + text(resource, "id"),
+             text(row, "requestId")}
+        );
+    }
+    console.table({"TIME", "TENANT", "ACTOR", "METHOD", "RESOURCE", "REQUEST"}, rows);
+    return kExitOk;
+}
+
+}  // namespace
+
+void define_audit(const Definition& definition) {
+    const Definition command = definition.sub(
+        "list",
+        "Lists audit rows, newest first",
+        "better-compute audit list --tenant acme --since 2h --action compute:pools:create"
+    );
+    const auto common = add_common(command);
+    const auto flags = std::make_shared<AuditFlags>();
+    CLI::App& app = command.app();
+    app.add_option("--tenant", flags->tenant, "Only changes in this tenant")->type_name("ID");
+    app.add_option("--since", flags->since, "Only from then on: an ISO time, or 2h, 3d")
+        ->type_name("TIME");
+    app.add_option("--actor", flags->actor, "Only by this identity")->type_name("ID");
+    app.add_option(
+           "--action",
+           flags->action,
+           "Only this action (compute:pools:create) or method (pools/create)"
+    )
+        ->type_name("NAME");
+    app.add_option("--request", flags->request, "Only of this request")->type_name("ID");
+    app.add_option("--limit", flags->limit, "At most so many")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    command.run([common, flags](Console& console) { return list(*common, *flags, console); });
+}
+
+}  // namespace compute::cli::commands

@@ -1,0 +1,245 @@
+// `webhooks redeliver`: the way back for dead letters, one by one or many.
+#include <nlohmann/json.hpp>
+
+#include "cli/commands/webhooks.h"
+#include "cli/console.h"
+#include "cli/input.h"
+#include "cli/interrupt.h"
+#include "cli/redelivery.h"
+
+namespace compute::cli::commands {
+
+namespace {
+
+struct RedeliverFlags {
+    std::vector<std::string> ids;
+    std::string tenant;
+    bool is_all_tenants = false;
+    std::string webhook;
+    std::vector<std::string> states;
+    std::string type;
+    std::string since;
+    std::string until;
+    std::int64_t limit = 0;
+    int rate = 0;
+    bool is_dry_run = false;
+    bool is_confirmed = false;
+    std::string url;
+};
+
+bool has_filter(const RedeliverFlags& flags) {
+    return flags.is_all_tenants || !flags.webhook.empty() || !flags.states.empty() ||
+           !flags.type.empty() || !flags.since.empty() || !flags.until.empty() || flags.limit > 0;
+}
+
+events::DeliveryState state_of(const std::string& name) {
+    for (const auto state :
+         {events::DeliveryState::Dead,
+          events::DeliveryState::Cancelled,
+          events::DeliveryState::Delivered}) {
+        if (events::state_name(state) == name) {
+            return state;
+        }
+    }
+    throw UsageError("--state: must be one of dead|cancelled|delivered");
+}
+
+events::RedeliverFilter filter_of(const RedeliverFlags& flags) {
+    const EpochMs now = SystemClock().now_ms();
+    events::RedeliverFilter filter;
+    if (!flags.tenant.empty()) {
+        filter.tenant_id = TenantId(flags.tenant);
+    }
+    if (!flags.webhook.empty()) {
+        filter.webhook_id = flags.webhook;
+    }
+    if (!flags.states.empty()) {
+        filter.states.clear();
+        for (const std::string& name : flags.states) {
+            filter.states.push_back(state_of(name));
+        }
+    }
+    if (!flags.type.empty()) {
+        filter.type_pattern = flags.type;
+    }
+    if (!flags.since.empty()) {
+        filter.since = time_of_argument(flags.since, "--since", now);
+    }
+    if (!flags.until.empty()) {
+        filter.until = time_of_argument(flags.until, "--until", now);
+    }
+    if (flags.limit > 0) {
+        filter.limit = flags.limit;
+    }
+    events::check_filter(filter);
+    return filter;
+}
+
+void check_usage(const RedeliverFlags& flags) {
+    if (!flags.ids.empty() && has_filter(flags)) {
+        throw UsageError("redeliver: takes delivery ids or a filter, not both");
+    }
+    if (!flags.ids.empty()) {
+        if (!flags.url.empty() && flags.tenant.empty()) {
+            throw UsageError("--tenant: is needed with --url");
+        }
+        return;
+    }
+    if (flags.tenant.empty() == !flags.is_all_tenants) {
+        throw UsageError(
+            "redeliver: a filter needs --tenant or --all-tenants",
+            "to send one delivery again, name its id"
+        );
+    }
+    if (flags.is_all_tenants && !flags.url.empty()) {
+        throw UsageError("--all-tenants: works on the database only, not with --url");
+    }
+}
+
+// A filter may match far more than was meant: a person is asked, a script must have said --yes.
+bool is_agreed(const RedeliverFlags& flags, std::int64_t count, Console& console) {
+    if (flags.is_confirmed || count == 0) {
+        return true;
+    }
+    return console.confirm("send " + std::to_string(count) + " deliveries again?");
+}
+
+OnProgress progress_of(Console& console, std::int64_t total) {
+    return [&console, total](std::int64_t done) {
+        console.progress(
+            "redelivering",
+            static_cast<std::size_t>(done),
+            static_cast<std::size_t>(std::max<std::int64_t>(total, 1))
+        );
+    };
+}
+
+RedeliverySummary by_filter(Target& target, const RedeliverFlags& flags, Console& console) {
+    const events::RedeliverFilter filter = filter_of(flags);
+    RedeliverySummary summary;
+    summary.is_dry_run = flags.is_dry_run;
+    std::vector<std::string> ids;
+    if (target.plane() != nullptr) {
+        summary.matched = events::count_matching(target.plane()->compute().database(), filter);
+    } else {
+        ids = ids_over_http(target, filter);
+        summary.matched = static_cast<std::int64_t>(ids.size());
+    }
+    if (flags.is_dry_run || summary.matched == 0) {
+        return summary;
+    }
+    if (!is_agreed(flags, summary.matched, console)) {
+        throw ComputeError(ErrorCode::InvalidState, "nothing was sent again");
+    }
+    watch_interrupts();
+    const OnProgress on_progress = progress_of(console, summary.matched);
+    if (target.plane() == nullptr) {
+        return redeliver_ids(target, flags.tenant, ids, on_progress);
+    }
+    const auto job = events::create_job(
+        target.plane()->compute().runtime(), target.plane()->session().caller, filter
+    );
+    return run_redeliver_job(
+        *target.plane(),
+        job.id,
+        flags.rate > 0 ? std::optional(flags.rate) : std::nullopt,
+        on_progress
+    );
+}
+
+RedeliverySummary by_ids(Target& target, const RedeliverFlags& flags, Console& console) {
+    if (!flags.is_dry_run) {
+        watch_interrupts();
+        return redeliver_ids(
+            target,
+            flags.tenant,
+            flags.ids,
+            progress_of(console, static_cast<std::int64_t>(flags.ids.size()))
+        );
+    }
+    RedeliverySummary summary;
+    summary.is_dry_run = true;
+    for (const std::string& id : flags.ids) {
+        if (target.plane() == nullptr ||
+            events::find_tenant_of_delivery(target.plane()->compute().database(), id)) {
+            ++summary.matched;
+        } else {
+            summary.skipped.push_back({id, "NOT_FOUND", "there is no such delivery"});
+        }
+    }
+    return summary;
+}
+
+int redeliver(const CommonOptions& common, const RedeliverFlags& flags, Console& console) {
+    common.apply(console);
+    check_usage(flags);
+    const bool is_by_filter = flags.ids.empty();
+    if (is_by_filter && !flags.is_dry_run && !flags.is_confirmed && !console.is_interactive()) {
+        throw UsageError(
+            "redeliver: a filter needs --yes in a script", "--dry-run says how many it would be"
+        );
+    }
+    Target target(common, flags.url);
+    const RedeliverySummary summary =
+        is_by_filter ? by_filter(target, flags, console) : by_ids(target, flags, console);
+    console.progress("", 0, 0);
+    if (common.is_json) {
+        console.json(to_json(summary));
+    } else {
+        console.line(
+            std::to_string(summary.matched) + " matched, " + std::to_string(summary.redelivered) +
+            " sent again, " + std::to_string(summary.skipped.size()) + " skipped" +
+            (summary.is_dry_run ? " (dry run)" : "")
+        );
+        for (const events::SkippedDelivery& one : summary.skipped) {
+            console.line("  " + one.id + "  " + one.code + ": " + printable(one.message));
+        }
+    }
+    if (summary.is_unfinished && !summary.job_id.empty()) {
+        console.note(
+            "interrupted; go on with: better-compute webhooks jobs resume " + summary.job_id
+        );
+    }
+    return summary.is_clean() ? kExitOk : kExitRefused;
+}
+
+}  // namespace
+
+void define_webhooks_redeliver(const Definition& webhooks) {
+    const Definition command = webhooks.sub(
+        "redeliver",
+        "Sends deliveries again, the same bytes under the same id",
+        "better-compute webhooks redeliver dlv_01k5y3v0m6y8x7w5t4s3r2p1n0\nbetter-compute webhooks "
+        "redeliver --tenant acme --since 2h --rate 50 --yes"
+    );
+    const auto common = add_common(command);
+    const auto flags = std::make_shared<RedeliverFlags>();
+    CLI::App& app = command.app();
+    app.add_option("DELIVERY_ID", flags->ids, "The deliveries; without them a filter is needed");
+    app.add_option("--tenant", flags->tenant, "Only of this tenant")->type_name("ID");
+    app.add_flag("--all-tenants", flags->is_all_tenants, "Of every tenant");
+    app.add_option("--webhook", flags->webhook, "Only of this webhook")->type_name("ID");
+    command.repeated("--state", flags->states, "Only in this state; without it dead ones")
+        ->type_name("dead|cancelled|delivered")
+        ->check(CLI::IsMember({"dead", "cancelled", "delivered"}));
+    app.add_option("--type", flags->type, "Only events that this pattern matches, as in a webhook")
+        ->type_name("PATTERN");
+    app.add_option("--since", flags->since, "Only queued from then on: an ISO time, or 2h, 3d")
+        ->type_name("TIME");
+    app.add_option("--until", flags->until, "Only queued before then")->type_name("TIME");
+    app.add_option("--limit", flags->limit, "At most so many")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+    app.add_option("--rate", flags->rate, "At most so many a second")
+        ->check(CLI::Range(1, 1'000'000));
+    app.add_flag("--dry-run", flags->is_dry_run, "Says how many it would be and changes nothing");
+    app.add_flag("--yes", flags->is_confirmed, "Does not ask");
+    app.add_option(
+           "--url",
+           flags->url,
+           "Asks this server, as the bearer of BETTER_COMPUTE_TOKEN, instead of the database"
+    )
+        ->type_name("URL");
+    command.run([common, flags](Console& console) { return redeliver(*common, *flags, console); });
+}
+
+}  // namespace compute::cli::commands

@@ -10,13 +10,16 @@
 namespace compute::daemon {
 
 // Every module built into this binary, lower ones first. A new module is one line in modules.cc.
-[[nodiscard]] std::vector<method::Module> built_in_modules();
+// `config` is what they are made with (limits, retention, the secret); INVALID_CONFIG when one
+// cannot take it.
+[[nodiscard]] std::vector<method::Module> built_in_modules(const config::Config& config);
 
 // The built-in migrations, then those of plugins among `modules`.
-[[nodiscard]] std::vector<store::Migration> migrations_of(const std::vector<method::Module>& modules);
+[[nodiscard]] std::vector<store::Migration> migrations_of(const std::vector<method::Module>& modules
+);
 
-// The event families of `modules` and those the configuration adds (`events.extra_events`). INVALID_CONFIG for a family
-// that is malformed or declared twice.
+// The event families of `modules` and those the configuration adds (`events.extra_events`).
+// INVALID_CONFIG for a family that is malformed or declared twice.
 [[nodiscard]] outbox::EventCatalog catalog_of(
     const std::vector<method::Module>& modules, const config::Config& config
 );

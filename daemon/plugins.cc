@@ -29,21 +29,29 @@ bool is_plugin_id(std::string_view id) {
 }
 
 const PluginEntry& open_plugin(const std::string& path) {
-    // A name without a slash would be searched for along the library path: only files that are named are loaded.
+    // A name without a slash would be searched for along the library path: only files that are
+    // named are loaded.
     const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
     void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-        throw refusal(path, dlerror());  // NOLINT(concurrency-mt-unsafe): plugins load on one thread, at start
+        throw refusal(
+            path, dlerror()
+        );  // NOLINT(concurrency-mt-unsafe): plugins load on one thread, at start
     }
     void* symbol = dlsym(library, method::kPluginSymbol);
     if (symbol == nullptr) {
-        throw refusal(path, "exports no better_compute_plugin", "export it with COMPUTE_PLUGIN of method/plugin.h");
+        throw refusal(
+            path,
+            "exports no better_compute_plugin",
+            "export it with COMPUTE_PLUGIN of method/plugin.h"
+        );
     }
     const auto* entry = reinterpret_cast<const PluginEntry* (*)()>(symbol)();
     if (entry == nullptr || entry->abi != method::kPluginAbi) {
         throw refusal(
             path,
-            "was built for plugin ABI " + (entry == nullptr ? std::string("unknown") : std::to_string(entry->abi)) +
+            "was built for plugin ABI " +
+                (entry == nullptr ? std::string("unknown") : std::to_string(entry->abi)) +
                 ", this binary has " + std::to_string(method::kPluginAbi),
             "build it again with the headers of this release"
         );
@@ -51,7 +59,8 @@ const PluginEntry& open_plugin(const std::string& path) {
     if (std::string_view(entry->build) != method::kPluginBuild) {
         throw refusal(
             path,
-            "was built with " + std::string(entry->build) + ", this binary with " + method::kPluginBuild,
+            "was built with " + std::string(entry->build) + ", this binary with " +
+                method::kPluginBuild,
             "build it again with the compiler of this release"
         );
     }
@@ -62,12 +71,18 @@ const PluginEntry& open_plugin(const std::string& path) {
 void check_names(const std::string& path, const Module& module) {
     for (const store::Migration& migration : module.migrations) {
         if (!migration.name.starts_with(module.id + "/")) {
-            throw refusal(path, "migration " + std::string(migration.name) + " does not start with " + module.id + "/");
+            throw refusal(
+                path,
+                "migration " + std::string(migration.name) + " does not start with " + module.id +
+                    "/"
+            );
         }
     }
     for (const outbox::EventFamily& family : module.event_families) {
         if (family.name != module.id && !family.name.starts_with(module.id + ".")) {
-            throw refusal(path, "event family " + family.name + " does not start with " + module.id);
+            throw refusal(
+                path, "event family " + family.name + " does not start with " + module.id
+            );
         }
     }
 }

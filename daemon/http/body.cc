@@ -78,7 +78,9 @@ BodyReader::State BodyReader::take_size(std::string_view line) {
     std::size_t size = 0;
     std::size_t digits = 0;
     while (digits < line.size() && hex_digit(line[digits]) >= 0) {
-        size = std::min(size * 16 + static_cast<std::size_t>(hex_digit(line[digits])), kMaxBodyBytes + 1);
+        size = std::min(
+            size * 16 + static_cast<std::size_t>(hex_digit(line[digits])), kMaxBodyBytes + 1
+        );
         ++digits;
     }
     if (digits == 0 || (digits < line.size() && line[digits] != ';')) {

@@ -7,7 +7,8 @@
 
 namespace compute::daemon::http {
 
-// Takes a body from the bytes of a connection. Chunks are read as strictly as the head: CR LF only, hexadecimal sizes only.
+// Takes a body from the bytes of a connection. Chunks are read as strictly as the head: CR LF only,
+// hexadecimal sizes only.
 class BodyReader {
 public:
     enum class State { NeedMore, Done, TooLarge, Fault };
@@ -30,9 +31,9 @@ private:
     State take_size(std::string_view line);
 
     Phase phase_ = Phase::Plain;
-    std::size_t left_ = 0;           // of the plain body or the chunk
+    std::size_t left_ = 0;  // of the plain body or the chunk
     std::size_t trailer_bytes_ = 0;
-    std::size_t overhead_bytes_ = 0; // of chunk lines
+    std::size_t overhead_bytes_ = 0;  // of chunk lines
     std::string body_;
     std::string fault_;
 };

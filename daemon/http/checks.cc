@@ -1,12 +1,11 @@
 #include "daemon/http/checks.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 
+#include <arpa/inet.h>
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
@@ -18,8 +17,8 @@ constexpr std::size_t kMaxRequestIdBytes = 128;
 constexpr std::int64_t kMsPerSecond = 1000;
 
 bool is_request_id_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == ':' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == ':' || c == '-';
 }
 
 std::string lower_case(std::string_view text) {
@@ -49,7 +48,8 @@ bool is_json_type(const std::string* value) {
 
 bool is_ip_address(const std::string& text) {
     std::array<unsigned char, sizeof(in6_addr)> out{};
-    return inet_pton(AF_INET, text.c_str(), out.data()) == 1 || inet_pton(AF_INET6, text.c_str(), out.data()) == 1;
+    return inet_pton(AF_INET, text.c_str(), out.data()) == 1 ||
+           inet_pton(AF_INET6, text.c_str(), out.data()) == 1;
 }
 
 Verdict refuse(ErrorCode code, std::string message, bool must_close = false) {
@@ -67,7 +67,8 @@ Answer error_answer(const ComputeError& error) {
     }
     if (const auto after = retry_after_ms(error); after && *after >= 0) {
         answer.headers.emplace_back(
-            "Retry-After", std::to_string(*after / kMsPerSecond + (*after % kMsPerSecond == 0 ? 0 : 1))
+            "Retry-After",
+            std::to_string(*after / kMsPerSecond + (*after % kMsPerSecond == 0 ? 0 : 1))
         );
     }
     return answer;
@@ -86,14 +87,17 @@ std::string source_address(const Head& head, const Peer& peer, bool is_behind_pr
     if (!is_behind_proxy) {
         return peer.address;
     }
-    // Each proxy appends the address it was called from, so only the last hop is our own proxy's word.
+    // Each proxy appends the address it was called from, so only the last hop is our own proxy's
+    // word.
     for (auto field = head.fields.rbegin(); field != head.fields.rend(); ++field) {
         if (field->name != "x-forwarded-for") {
             continue;
         }
         const std::string_view value = field->value;
         const auto comma = value.rfind(',');
-        const std::string hop(trim(comma == std::string_view::npos ? value : value.substr(comma + 1)));
+        const std::string hop(
+            trim(comma == std::string_view::npos ? value : value.substr(comma + 1))
+        );
         return is_ip_address(hop) ? hop : peer.address;
     }
     return peer.address;
@@ -130,21 +134,24 @@ std::optional<crypto::Secret> find_credential(const Head& head) {
 }
 
 UpgradeHandler* find_upgrade(const Head& head, const Handler& handler) {
-    if (head.method != "GET" || head.minor_version == 0 || !head.has_token("connection", "upgrade") ||
-        head.find_only("upgrade") == nullptr) {
+    if (head.method != "GET" || head.minor_version == 0 ||
+        !head.has_token("connection", "upgrade") || head.find_only("upgrade") == nullptr) {
         return nullptr;
     }
     return handler.find_upgrade(head.target);
 }
 
-Verdict check_request(const Head& head, const Peer& peer, const Handler& handler, Request& request) {
+Verdict check_request(
+    const Head& head, const Peer& peer, const Handler& handler, Request& request
+) {
     const auto kind = handler.find_route(head.target, peer.is_admin);
     if (!kind) {
         return refuse(ErrorCode::NotFound, "no such route");
     }
     const std::string_view verb = *kind == RouteKind::Call ? "POST" : "GET";
     if (head.method != verb) {
-        Verdict verdict = refuse(ErrorCode::MethodNotAllowed, "this route takes " + std::string(verb) + " only");
+        Verdict verdict =
+            refuse(ErrorCode::MethodNotAllowed, "this route takes " + std::string(verb) + " only");
         verdict.refusal->headers.emplace_back("Allow", verb);
         return verdict;
     }

@@ -1,5 +1,6 @@
-// The rules of the transport that come after a readable head, in the order of the contract: route and verb, then the CSRF fields,
-// then the announced size. What comes later (JSON, credential, input) is the handler's.
+// The rules of the transport that come after a readable head, in the order of the contract: route
+// and verb, then the CSRF fields, then the announced size. What comes later (JSON, credential,
+// input) is the handler's.
 #pragma once
 
 #include <optional>
@@ -31,7 +32,9 @@ struct Verdict {
 };
 
 // Fills kind, target, credential of `request`, or says how it is refused.
-[[nodiscard]] Verdict check_request(const Head& head, const Peer& peer, const Handler& handler, Request& request);
+[[nodiscard]] Verdict check_request(
+    const Head& head, const Peer& peer, const Handler& handler, Request& request
+);
 
 // Who takes the request by an Upgrade; null when it asks for none or nobody does.
 [[nodiscard]] UpgradeHandler* find_upgrade(const Head& head, const Handler& handler);

@@ -1,13 +1,13 @@
+#include <array>
+#include <cerrno>
+#include <utility>
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <utility>
 
 #include "daemon/http/listener.h"
 #include "daemon/http/scheduler.h"
@@ -45,7 +45,8 @@ Scheduler::Scheduler(ServerOptions options, Handler& handler, Clock& clock, Rng&
     try {
         add_to_epoll(epoll_, wake_fd_, EPOLLIN, kWakeTag);
         for (const ListenerOptions& one : options_.listeners) {
-            Listener& listener = listeners_.emplace_back(Listener{open_listener(one.address), {}, one});
+            Listener& listener =
+                listeners_.emplace_back(Listener{open_listener(one.address), {}, one});
             listener.address = bound_address(listener.fd);
             add_to_epoll(epoll_, listener.fd, EPOLLIN, listeners_.size() - 1);
         }
@@ -109,8 +110,9 @@ void Scheduler::loop() {
     std::array<epoll_event, kEventsPerRound> events{};
     while (true) {
         const bool is_quiet = connections_.empty() && is_accepting_ && !is_stopping_;
-        const int count =
-            ::epoll_wait(epoll_, events.data(), kEventsPerRound, is_quiet ? -1 : static_cast<int>(kCheckMs));
+        const int count = ::epoll_wait(
+            epoll_, events.data(), kEventsPerRound, is_quiet ? -1 : static_cast<int>(kCheckMs)
+        );
         for (int i = 0; i < count; ++i) {
             const epoll_event& event = events[static_cast<std::size_t>(i)];
             if (event.data.u64 == kWakeTag) {
@@ -135,7 +137,8 @@ void Scheduler::loop() {
         }
         graveyard_.clear();
         const std::int64_t stop_by = stop_by_ms_;
-        if (is_stopping_ && (connections_.empty() || (stop_by != 0 && clock_.steady_ms() >= stop_by))) {
+        if (is_stopping_ &&
+            (connections_.empty() || (stop_by != 0 && clock_.steady_ms() >= stop_by))) {
             return;
         }
     }
@@ -144,7 +147,8 @@ void Scheduler::loop() {
 void Scheduler::on_wake() {
     std::uint64_t ignored = 0;
     [[maybe_unused]] const ssize_t read = ::read(wake_fd_, &ignored, sizeof ignored);
-    const auto back = handed_back_.with([](std::vector<Connection*>& list) { return std::exchange(list, {}); });
+    const auto back =
+        handed_back_.with([](std::vector<Connection*>& list) { return std::exchange(list, {}); });
     for (Connection* connection : back) {
         Phase phase{};
         {
@@ -166,7 +170,10 @@ void Scheduler::accept_all(std::size_t listener) {
         socklen_t size = sizeof address;
         void* raw = &address;
         const int fd = ::accept4(
-            listeners_[listener].fd, static_cast<sockaddr*>(raw), &size, SOCK_NONBLOCK | SOCK_CLOEXEC
+            listeners_[listener].fd,
+            static_cast<sockaddr*>(raw),
+            &size,
+            SOCK_NONBLOCK | SOCK_CLOEXEC
         );
         if (fd >= 0) {
             add_connection(fd, peer_address(raw, size), listener);
@@ -177,7 +184,9 @@ void Scheduler::accept_all(std::size_t listener) {
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             // The connection stays in the backlog; looking again at once would only spin.
-            log_.warning("http.accept_paused", {{"reason", std::generic_category().message(errno)}});
+            log_.warning(
+                "http.accept_paused", {{"reason", std::generic_category().message(errno)}}
+            );
             is_accepting_ = false;
             accept_again_ms_ = clock_.steady_ms() + kAcceptPauseMs;
             for (const Listener& one : listeners_) {
@@ -188,7 +197,8 @@ void Scheduler::accept_all(std::size_t listener) {
     }
 }
 
-// At the limit the connection that has been idle longest makes place, so that idle clients cannot lock others out.
+// At the limit the connection that has been idle longest makes place, so that idle clients cannot
+// lock others out.
 bool Scheduler::make_room(const std::string& address) {
     const auto count = by_address_.find(address);
     if (count != by_address_.end() && count->second >= options_.limits.connections_per_address) {
@@ -198,13 +208,13 @@ bool Scheduler::make_room(const std::string& address) {
         return true;
     }
     Connection* oldest = nullptr;
-    std::int64_t oldest_deadline = 0;
+    std::uint64_t oldest_use = 0;
     for (const auto& entry : connections_) {
         const std::lock_guard lock(entry.first->mutex);
-        if (!entry.first->with_worker && entry.first->phase == Phase::Head && !entry.first->has_begun &&
-            (oldest == nullptr || entry.first->deadline_ms < oldest_deadline)) {
+        if (!entry.first->with_worker && entry.first->phase == Phase::Head &&
+            !entry.first->has_begun && (oldest == nullptr || entry.first->last_use < oldest_use)) {
             oldest = entry.first;
-            oldest_deadline = oldest->deadline_ms;
+            oldest_use = oldest->last_use;
         }
     }
     if (oldest == nullptr) {
@@ -232,10 +242,13 @@ void Scheduler::add_connection(int fd, std::string address, std::size_t listener
         return;
     }
     connection->phase = where.tls ? Phase::Handshake : Phase::Head;
-    connection->deadline_ms = deadline_in(where.tls ? options_.limits.head_timeout : options_.limits.idle_timeout);
+    connection->deadline_ms =
+        deadline_in(where.tls ? options_.limits.head_timeout : options_.limits.idle_timeout);
+    connection->last_use = ++uses_;
     connection->peer = {std::move(address), where.is_admin};
     connection->listener = listener;
-    connection->reader = std::make_unique<HeadReader>(HeadLimits{options_.limits.header_bytes, kMaxHeaderFields});
+    connection->reader =
+        std::make_unique<HeadReader>(HeadLimits{options_.limits.header_bytes, kMaxHeaderFields});
     epoll_event event{};
     event.events = EPOLLIN | EPOLLONESHOT;
     event.data.ptr = connection.get();
@@ -253,7 +266,8 @@ void Scheduler::on_ready(Connection& connection) {
     Phase phase{};
     {
         const std::lock_guard lock(connection.mutex);
-        // One-shot registration makes this impossible for a live connection; one removed in this round is in the graveyard.
+        // One-shot registration makes this impossible for a live connection; one removed in this
+        // round is in the graveyard.
         if (connection.with_worker || connection.phase == Phase::Dead) {
             return;
         }
@@ -315,7 +329,8 @@ void Scheduler::remove(Connection& connection) {
         by_address_.erase(count);
     }
     connection.phase = Phase::Dead;
-    // Closing takes the descriptor out of epoll. The object is kept until the end of the round: epoll may have reported it already.
+    // Closing takes the descriptor out of epoll. The object is kept until the end of the round:
+    // epoll may have reported it already.
     connection.socket.close();
     graveyard_.push_back(std::move(found->second));
     connections_.erase(found);
@@ -334,7 +349,8 @@ void Scheduler::close_idle() {
     std::vector<Connection*> idle;
     for (const auto& entry : connections_) {
         const std::lock_guard lock(entry.first->mutex);
-        if (!entry.first->with_worker && entry.first->phase == Phase::Head && !entry.first->has_begun) {
+        if (!entry.first->with_worker && entry.first->phase == Phase::Head &&
+            !entry.first->has_begun) {
             idle.push_back(entry.first);
         }
     }

@@ -1,5 +1,5 @@
-// What stands behind the HTTP server: routes, and a function from a checked request to an answer. The server knows no method, no
-// envelope and no JSON beyond the bodies of its own refusals.
+// What stands behind the HTTP server: routes, and a function from a checked request to an answer.
+// The server knows no method, no envelope and no JSON beyond the bodies of its own refusals.
 #pragma once
 
 #include <functional>
@@ -26,16 +26,18 @@ enum class RouteKind {
 // A request that has passed every check of the transport.
 struct Request {
     RouteKind kind = RouteKind::Call;
-    std::string target;      // the raw target; equals a route byte for byte
-    std::string request_id;  // echoed or made
-    std::string source_ip;   // of the peer, or of the last forwarded hop behind a proxy
+    std::string target;        // the raw target; equals a route byte for byte
+    std::string request_id;    // echoed or made
+    std::string source_ip;     // of the peer, or of the last forwarded hop behind a proxy
     bool is_loopback = false;  // judged on source_ip
     bool is_admin = false;     // came in on the admin listener
     std::optional<crypto::Secret> credential;  // of `Authorization: Bearer`
     std::string body;
-    // True once the peer is gone, the process stops, or too many calls wait already. Cheap; call it from the handling thread.
+    // True once the peer is gone, the process stops, or too many calls wait already. Cheap; call it
+    // from the handling thread.
     std::function<bool()> abort;
-    // To be told when the handler starts and stops waiting; the server starts another worker meanwhile.
+    // To be told when the handler starts and stops waiting; the server starts another worker
+    // meanwhile.
     std::function<void(bool is_waiting)> on_wait;
 };
 
@@ -62,19 +64,27 @@ public:
         std::string source_ip;
         std::optional<crypto::Secret> credential;
     };
-    // Called on a worker with nothing sent yet. Either returns an answer (a refusal, sent by the server, connection closed) and leaves
-    // `stream` alone, or moves it away, sends its own 101, and returns nullopt soon: the worker is not lent.
-    virtual std::optional<Answer> take(const Offer& offer, std::unique_ptr<UpgradedStream>& stream) = 0;
+    // Called on a worker with nothing sent yet. Either returns an answer (a refusal, sent by the
+    // server, connection closed) and leaves `stream` alone, or moves it away, sends its own 101,
+    // and returns nullopt soon: the worker is not lent.
+    virtual std::optional<Answer> take(
+        const Offer& offer, std::unique_ptr<UpgradedStream>& stream
+    ) = 0;
 };
 
 // All functions are called from several threads.
 class Handler {
 public:
     virtual ~Handler() = default;
-    // What is at `target` (compared byte for byte); nullopt: nothing, 404. Called on the event thread: no I/O.
-    [[nodiscard]] virtual std::optional<RouteKind> find_route(std::string_view target, bool is_admin) const = 0;
+    // What is at `target` (compared byte for byte); nullopt: nothing, 404. Called on the event
+    // thread: no I/O.
+    [[nodiscard]] virtual std::optional<RouteKind> find_route(
+        std::string_view target, bool is_admin
+    ) const = 0;
     // Who takes upgrades at `target`; null: nobody, an Upgrade field is then ignored.
-    [[nodiscard]] virtual UpgradeHandler* find_upgrade(std::string_view /*target*/) const { return nullptr; }
+    [[nodiscard]] virtual UpgradeHandler* find_upgrade(std::string_view /*target*/) const {
+        return nullptr;
+    }
     // Answers a request, on a worker. Must not throw; what does is answered as INTERNAL_ERROR.
     [[nodiscard]] virtual Answer handle(const Request& request) = 0;
 };

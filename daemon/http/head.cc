@@ -22,7 +22,9 @@ bool is_token(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
@@ -76,7 +78,9 @@ bool Head::has_token(std::string_view name, std::string_view token) const {
     return false;
 }
 
-void HeadReader::reset() { *this = HeadReader(limits_); }
+void HeadReader::reset() {
+    *this = HeadReader(limits_);
+}
 
 HeadReader::State HeadReader::fail(int status, std::string message) {
     fault_ = {status, std::move(message)};
@@ -100,7 +104,8 @@ HeadReader::State HeadReader::read(std::string_view bytes) {
         const std::string_view line = bytes.substr(line_start_, newline - 1 - line_start_);
         scanned_ = newline + 1;
         line_start_ = scanned_;
-        // Some clients send an empty line after the body of the request before (RFC 9112, 2.2): one is skipped.
+        // Some clients send an empty line after the body of the request before (RFC 9112, 2.2): one
+        // is skipped.
         if (line.empty() && !has_request_line_ && start_ == 0) {
             start_ = scanned_;
             continue;
@@ -220,9 +225,9 @@ bool HeadReader::check_framing() {
     if (length == nullptr) {
         return true;
     }
-    const bool is_number = !length->empty() && std::all_of(length->begin(), length->end(), [](char c) {
-        return c >= '0' && c <= '9';
-    });
+    const bool is_number =
+        !length->empty() &&
+        std::all_of(length->begin(), length->end(), [](char c) { return c >= '0' && c <= '9'; });
     if (!is_number) {
         fail(400, "content-length: must be a number");
         return false;

@@ -1,5 +1,6 @@
-// Reading the head of a request: the one place where bytes become a request line and fields. Strict on purpose: what two
-// parsers could read in two ways is refused, so nothing can be smuggled past a proxy in front of us.
+// Reading the head of a request: the one place where bytes become a request line and fields. Strict
+// on purpose: what two parsers could read in two ways is refused, so nothing can be smuggled past a
+// proxy in front of us.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,7 @@ struct Head {
 
 // A head that is no HTTP: answered once, then the connection is closed.
 struct HeadFault {
-    int status = 400;     // 400, 431 or 501
+    int status = 400;  // 400, 431 or 501
     std::string message;
 };
 
@@ -51,8 +52,12 @@ public:
     // `bytes` starts with the same bytes as in the last call. Linear over all calls together.
     State read(std::string_view bytes);
 
-    [[nodiscard]] std::size_t size() const noexcept { return size_; }  // bytes of the head, after Done
-    [[nodiscard]] const Head& head() const noexcept { return head_; }  // after Fault: what was readable before it
+    [[nodiscard]] std::size_t size() const noexcept {
+        return size_;
+    }  // bytes of the head, after Done
+    [[nodiscard]] const Head& head() const noexcept {
+        return head_;
+    }  // after Fault: what was readable before it
     [[nodiscard]] const HeadFault& fault() const noexcept { return fault_; }
     // Whether a byte of the request line was seen.
     [[nodiscard]] bool has_started() const noexcept { return scanned_ > start_; }
@@ -67,7 +72,7 @@ private:
     bool check_framing();
 
     HeadLimits limits_;
-    std::size_t start_ = 0;       // behind one leading empty line
+    std::size_t start_ = 0;  // behind one leading empty line
     std::size_t line_start_ = 0;
     std::size_t scanned_ = 0;
     std::size_t size_ = 0;

@@ -1,11 +1,11 @@
 #include "daemon/http/httplib_adapter.h"
 
-#include <httplib.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
+
+#include <httplib.h>
 
 namespace compute::daemon::http {
 namespace {
@@ -41,7 +41,8 @@ private:
     std::string out_;
 };
 
-// process_request offers no argument that reaches the pre-routing handler, so the exchange under way travels beside it.
+// process_request offers no argument that reaches the pre-routing handler, so the exchange under
+// way travels beside it.
 thread_local const HttplibAdapter::Exchange* current_exchange = nullptr;
 
 }  // namespace
@@ -51,7 +52,7 @@ struct HttplibAdapter::Impl : httplib::Server {
 
     static HandlerResponse answer(httplib::Response& response) {
         const Exchange& exchange = *current_exchange;
-        Answer answer = exchange.handle();
+        Answer& answer = exchange.answer;
         response.status = answer.status;
         response.body = std::move(answer.body);
         response.set_header("Content-Type", answer.content_type);
@@ -64,12 +65,14 @@ struct HttplibAdapter::Impl : httplib::Server {
     }
 };
 
-HttplibAdapter::HttplibAdapter(std::chrono::milliseconds idle_timeout) : impl_(std::make_unique<Impl>()) {
+HttplibAdapter::HttplibAdapter(std::chrono::milliseconds idle_timeout)
+    : impl_(std::make_unique<Impl>()) {
     impl_->set_keep_alive_max_count(kRequestsPerConnection);
-    impl_->set_keep_alive_timeout(
-        std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::seconds>(idle_timeout).count())
-    );
-    impl_->set_pre_routing_handler([](const httplib::Request& /*request*/, httplib::Response& response) {
+    impl_->set_keep_alive_timeout(std::max<std::int64_t>(
+        1, std::chrono::duration_cast<std::chrono::seconds>(idle_timeout).count()
+    ));
+    impl_->set_pre_routing_handler([](const httplib::Request& /*request*/,
+                                      httplib::Response& response) {
         return Impl::answer(response);
     });
 }

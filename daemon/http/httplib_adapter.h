@@ -1,10 +1,10 @@
-// The one file pair that knows cpp-httplib. It derives from httplib::Server, keeps its sockets and threads unused, and calls its
-// process_request with a stream in memory: a rebuilt minimal head goes in (the real one was read and checked by us), the answer's
-// bytes come out, to be sent in one piece.
+// The one file pair that knows cpp-httplib. It derives from httplib::Server, keeps its sockets and
+// threads unused, and calls its process_request with a stream in memory: a rebuilt minimal head
+// goes in (the real one was read and checked by us), the answer's bytes come out, to be sent in one
+// piece.
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,10 +21,10 @@ public:
     HttplibAdapter& operator=(const HttplibAdapter&) = delete;
 
     struct Exchange {
-        bool is_head = false;      // the answer has no body
-        bool must_close = false;   // announced in the answer
+        bool is_head = false;     // the answer has no body
+        bool must_close = false;  // announced in the answer
         const std::string& request_id;
-        std::function<Answer()> handle;  // run once, inside process_request; must not throw
+        Answer& answer;  // moved from
     };
     // The complete bytes of the answer.
     [[nodiscard]] std::string run(const Exchange& exchange);

@@ -1,12 +1,5 @@
 #include "daemon/http/listener.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -14,28 +7,41 @@
 #include <memory>
 #include <string_view>
 
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "config/checks.h"
 #include "core/error.h"
-#include "daemon/http/checks.h"
 #include "daemon/http/server.h"
 
 namespace compute::daemon::http {
 namespace {
 
 constexpr int kBacklog = 4096;
-constexpr int kMaxPort = 65535;
 
 struct FreeAddresses {
     void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-Addresses resolve(const HostPort& where, std::string& reason) {
+Addresses resolve(const std::string& address, std::string& reason) {
+    const auto where = config::find_host_port(address);
+    if (!where) {
+        throw invalid_config(
+            "listen: \"" + address + "\" is not HOST:PORT", "for example 127.0.0.1:8420"
+        );
+    }
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
     addrinfo* list = nullptr;
-    const int failed = getaddrinfo(where.host.c_str(), where.port.c_str(), &hints, &list);
+    const int failed =
+        getaddrinfo(where->host.c_str(), std::to_string(where->port).c_str(), &hints, &list);
     if (failed != 0) {
         reason = gai_strerror(failed);
         return nullptr;
@@ -59,54 +65,15 @@ int bind_one(const addrinfo& address) {
     return -1;
 }
 
-std::string reason_of(int error) { return std::generic_category().message(error); }
+std::string reason_of(int error) {
+    return std::generic_category().message(error);
+}
 
 }  // namespace
 
-HostPort split_address(const std::string& key, const std::string& address) {
-    const auto colon = address.rfind(':');
-    const auto fail = [&](const std::string& reason) {
-        return invalid_config(key + ": \"" + address + "\" " + reason, "write it as HOST:PORT, for example 127.0.0.1:8420");
-    };
-    if (colon == std::string::npos || colon == 0) {
-        throw fail("is not HOST:PORT");
-    }
-    HostPort out{address.substr(0, colon), address.substr(colon + 1)};
-    if (out.host.front() == '[') {
-        if (out.host.size() < 3 || out.host.back() != ']') {
-            throw fail("has an unclosed bracket");
-        }
-        out.host = out.host.substr(1, out.host.size() - 2);
-    } else if (out.host.find(':') != std::string::npos) {
-        throw fail("needs brackets around an IPv6 address");
-    }
-    int port = 0;
-    for (const char c : out.port) {
-        port = c >= '0' && c <= '9' && port <= kMaxPort ? port * 10 + (c - '0') : kMaxPort + 1;
-    }
-    if (out.port.empty() || port > kMaxPort) {
-        throw fail("has no port from 0 to 65535");
-    }
-    return out;
-}
-
-bool is_loopback_host(const std::string& host) {
-    std::string reason;
-    const Addresses list = resolve({host, "0"}, reason);
-    if (!list) {
-        return false;
-    }
-    for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
-        if (!is_loopback_address(peer_address(address->ai_addr, address->ai_addrlen))) {
-            return false;
-        }
-    }
-    return true;
-}
-
 int open_listener(const std::string& address) {
     std::string reason;
-    const Addresses list = resolve(split_address("listen", address), reason);
+    const Addresses list = resolve(address, reason);
     for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) {
         const int fd = bind_one(*one);
         if (fd >= 0) {
@@ -114,7 +81,9 @@ int open_listener(const std::string& address) {
         }
         reason = reason_of(errno);
     }
-    throw invalid_config("listen: cannot listen on " + address + ": " + reason, "choose a free port, or 0 for any");
+    throw invalid_config(
+        "listen: cannot listen on " + address + ": " + reason, "choose a free port, or 0 for any"
+    );
 }
 
 std::string bound_address(int listener) {
@@ -125,7 +94,12 @@ std::string bound_address(int listener) {
     void* raw = &address;
     if (::getsockname(listener, static_cast<sockaddr*>(raw), &size) != 0 ||
         ::getnameinfo(
-            static_cast<sockaddr*>(raw), size, host.data(), host.size(), port.data(), port.size(),
+            static_cast<sockaddr*>(raw),
+            size,
+            host.data(),
+            host.size(),
+            port.data(),
+            port.size(),
             NI_NUMERICHOST | NI_NUMERICSERV
         ) != 0) {
         throw internal_error("getsockname: " + reason_of(errno));

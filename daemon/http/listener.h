@@ -5,8 +5,8 @@
 
 namespace compute::daemon::http {
 
-// Binds HOST:PORT and listens with a long backlog; the descriptor is non-blocking and closed on exec. INVALID_CONFIG naming the
-// address and the reason otherwise.
+// Binds HOST:PORT and listens with a long backlog; the descriptor is non-blocking and closed on
+// exec. INVALID_CONFIG naming the address and the reason otherwise.
 [[nodiscard]] int open_listener(const std::string& address);
 
 // "127.0.0.1:41234", "[::1]:41234": what the socket is bound to.

@@ -1,7 +1,7 @@
-#include <sys/epoll.h>
-
 #include <array>
 #include <utility>
+
+#include <sys/epoll.h>
 
 #include "core/ids.h"
 #include "daemon/http/scheduler.h"
@@ -17,7 +17,9 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // The table of codes has none for the statuses that belong to HTTP alone.
 ErrorCode code_of_status(int status) {
-    return status == 501 ? ErrorCode::Unsupported : status == 413 ? ErrorCode::PayloadTooLarge : ErrorCode::InvalidInput;
+    return status == 501   ? ErrorCode::Unsupported
+           : status == 413 ? ErrorCode::PayloadTooLarge
+                           : ErrorCode::InvalidInput;
 }
 
 }  // namespace
@@ -36,7 +38,12 @@ void Scheduler::advance(Connection& connection) {
             return;
         }
         if (io != Io::Done) {
-            watch(connection, connection.phase, io == Io::WantWrite ? EPOLLOUT : EPOLLIN, connection.deadline_ms);
+            watch(
+                connection,
+                connection.phase,
+                io == Io::WantWrite ? EPOLLOUT : EPOLLIN,
+                connection.deadline_ms
+            );
             return;
         }
         total += received;
@@ -95,7 +102,8 @@ Scheduler::Progress Scheduler::on_head(Connection& connection) {
     request.source_ip = source_address(head, connection.peer, options_.is_behind_proxy);
     request.is_loopback = is_loopback_address(request.source_ip);
     connection.is_head = head.method == "HEAD";
-    connection.must_close = head.minor_version == 0 || head.has_token("connection", "close") || is_stopping_;
+    connection.must_close =
+        head.minor_version == 0 || head.has_token("connection", "close") || is_stopping_;
     connection.refusal.reset();
     connection.upgrade = find_upgrade(head, handler_);
     if (connection.upgrade != nullptr) {
@@ -107,7 +115,8 @@ Scheduler::Progress Scheduler::on_head(Connection& connection) {
     Verdict verdict = check_request(head, connection.peer, handler_, request);
     if (verdict.refusal) {
         const bool is_body_coming = head.is_chunked || head.content_length.value_or(0) > 0;
-        const bool is_unreadable = verdict.must_close || head.content_length.value_or(0) > kMaxBodyBytes ||
+        const bool is_unreadable = verdict.must_close ||
+                                   head.content_length.value_or(0) > kMaxBodyBytes ||
                                    (is_body_coming && head.has_token("expect", "100-continue"));
         if (is_unreadable) {
             connection.must_close = true;
@@ -131,7 +140,8 @@ Scheduler::Progress Scheduler::start_body(Connection& connection, const Head& he
     const Progress progress = on_body(connection);
     if (progress == Progress::NeedMore && expects && connection.in.empty()) {
         std::size_t sent = 0;
-        // 25 bytes into an empty socket buffer; a client that leaves no room for them waits in vain and runs into its deadline.
+        // 25 bytes into an empty socket buffer; a client that leaves no room for them waits in vain
+        // and runs into its deadline.
         connection.socket.send(kContinue, sent);
     }
     return progress;
@@ -160,7 +170,9 @@ Scheduler::Progress Scheduler::on_body(Connection& connection) {
 }
 
 // A request whose end nobody knows: answered, and the connection closed behind it.
-Scheduler::Progress Scheduler::fail(Connection& connection, int status, const std::string& message) {
+Scheduler::Progress Scheduler::fail(
+    Connection& connection, int status, const std::string& message
+) {
     connection.must_close = true;
     Answer answer = error_answer(ComputeError(code_of_status(status), message));
     answer.status = status;
@@ -179,7 +191,7 @@ Scheduler::Progress Scheduler::answer_inline(Connection& connection, Answer answ
         .is_head = connection.is_head,
         .must_close = connection.must_close,
         .request_id = connection.request.request_id,
-        .handle = [&] { return std::move(answer); },
+        .answer = answer,
     });
     connection.out_at = 0;
     flush(connection);
@@ -198,7 +210,8 @@ Scheduler::Progress Scheduler::dispatch(Connection& connection) {
     return Progress::Passed;
 }
 
-// Closing a socket with unread bytes resets it, and the reset can overtake the answer: so they are read for a while.
+// Closing a socket with unread bytes resets it, and the reset can overtake the answer: so they are
+// read for a while.
 void Scheduler::linger(Connection& connection) {
     std::array<char, kReadBytes> bytes;  // NOLINT: filled by receive
     while (connection.lingered_bytes < kMaxLingerBytes) {

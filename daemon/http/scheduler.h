@@ -1,8 +1,10 @@
 // The connection scheduler behind HttpServer; see server.h for what it promises.
 //
-// Ownership. A connection belongs to the event thread or to one worker, never to both: `with_worker` says to whom, and changes hands
-// only under the connection's mutex, together with the epoll registration that goes with it. The event thread alone adds to and
-// removes from the table of connections, so a pointer it finds there, or that epoll gives it, stays valid until it lets go itself.
+// Ownership. A connection belongs to the event thread or to one worker, never to both:
+// `with_worker` says to whom, and changes hands only under the connection's mutex, together with
+// the epoll registration that goes with it. The event thread alone adds to and removes from the
+// table of connections, so a pointer it finds there, or that epoll gives it, stays valid until it
+// lets go itself.
 #pragma once
 
 #include <atomic>
@@ -57,9 +59,11 @@ struct Connection {
     UpgradeHandler* upgrade = nullptr;
     std::string upgrade_protocol;
     bool is_head = false;
-    bool must_close = false;   // after the answer
-    bool has_begun = false;    // a byte of the request is here: deadline_ms is the head's, not the idle one
+    bool must_close = false;  // after the answer
+    bool has_begun =
+        false;  // a byte of the request is here: deadline_ms is the head's, not the idle one
     std::size_t lingered_bytes = 0;
+    std::uint64_t last_use = 0;  // orders idle connections
 };
 
 class Scheduler {
@@ -69,7 +73,9 @@ public:
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
 
-    [[nodiscard]] std::string address(std::size_t index) const { return listeners_.at(index).address; }
+    [[nodiscard]] std::string address(std::size_t index) const {
+        return listeners_.at(index).address;
+    }
     void begin_stop();
     void finish_stop(std::chrono::milliseconds patience);
     [[nodiscard]] ServerStats stats() const;
@@ -94,7 +100,10 @@ private:
     void close_idle();
 
     // reading.cc: from bytes to a request. The connection is the caller's.
-    enum class Progress { NeedMore, Passed };  // Passed: the connection has gone on to somebody else
+    enum class Progress {
+        NeedMore,
+        Passed
+    };  // Passed: the connection has gone on to somebody else
     void advance(Connection& connection);
     Progress process_input(Connection& connection);
     Progress on_head(Connection& connection);
@@ -131,7 +140,7 @@ private:
     // The event thread's own.
     std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
     std::map<std::string, std::size_t> by_address_;
-    std::vector<WorkerPool::Task> ready_;     // to be pushed at the end of the round
+    std::vector<WorkerPool::Task> ready_;                 // to be pushed at the end of the round
     std::vector<std::unique_ptr<Connection>> graveyard_;  // freed at the end of the round
     std::int64_t next_check_ms_ = 0;
     bool is_accepting_ = true;
@@ -141,6 +150,7 @@ private:
     std::atomic<bool> is_stopping_{false};
     std::atomic<std::int64_t> stop_by_ms_{0};  // 0: not known yet
 
+    std::atomic<std::uint64_t> uses_{0};
     std::atomic<std::size_t> connection_count_{0};
     std::atomic<std::uint64_t> accepted_{0};
     std::atomic<std::uint64_t> refused_{0};

@@ -15,12 +15,20 @@ HttpServer::HttpServer(ServerOptions options, Handler& handler, Clock& clock, Rn
 
 HttpServer::~HttpServer() = default;
 
-std::string HttpServer::address(std::size_t index) const { return impl_->scheduler.address(index); }
+std::string HttpServer::address(std::size_t index) const {
+    return impl_->scheduler.address(index);
+}
 
-void HttpServer::begin_stop() { impl_->scheduler.begin_stop(); }
+void HttpServer::begin_stop() {
+    impl_->scheduler.begin_stop();
+}
 
-void HttpServer::finish_stop(std::chrono::milliseconds patience) { impl_->scheduler.finish_stop(patience); }
+void HttpServer::finish_stop(std::chrono::milliseconds patience) {
+    impl_->scheduler.finish_stop(patience);
+}
 
-ServerStats HttpServer::stats() const { return impl_->scheduler.stats(); }
+ServerStats HttpServer::stats() const {
+    return impl_->scheduler.stats();
+}
 
 }  // namespace compute::daemon::http

@@ -1,9 +1,10 @@
 // The HTTP server: cpp-httplib behind a connection scheduler of our own.
 //
-// One event thread owns every connection that is not being served: it accepts, reads and checks heads and bodies (bounded in bytes
-// and time), answers what breaks a rule of the transport, and drops who is too slow. A request that is whole goes to a worker,
-// which runs the handler through httplib's process_request and sends the answer at once; what the socket does not take goes back to
-// the event thread. So an idle or slow client costs a file descriptor, never a thread.
+// One event thread owns every connection that is not being served: it accepts, reads and checks
+// heads and bodies (bounded in bytes and time), answers what breaks a rule of the transport, and
+// drops who is too slow. A request that is whole goes to a worker, which runs the handler, has
+// httplib's process_request write the answer, and sends it at once; what the socket does not take
+// goes back to the event thread. So an idle or slow client costs a file descriptor, never a thread.
 #pragma once
 
 #include <chrono>
@@ -24,7 +25,8 @@ struct Limits {
     std::size_t connections = 10000;
     std::size_t connections_per_address = 10000;
     std::size_t header_bytes = 16384;
-    std::chrono::milliseconds head_timeout{10000};  // for a head, for a body, and for a client to take an answer
+    std::chrono::milliseconds head_timeout{
+        10000};  // for a head, for a body, and for a client to take an answer
     std::chrono::milliseconds idle_timeout{75000};
     int waiting = 2000;
     int workers = 16;
@@ -56,7 +58,8 @@ struct ServerStats {
 
 class HttpServer {
 public:
-    // Binds and listens (INVALID_CONFIG naming the address otherwise), then starts the threads. What is passed in outlives the server.
+    // Binds and listens (INVALID_CONFIG naming the address otherwise), then starts the threads.
+    // What is passed in outlives the server.
     HttpServer(ServerOptions options, Handler& handler, Clock& clock, Rng& rng, Log& log);
     ~HttpServer();  // stop with no time left
     HttpServer(const HttpServer&) = delete;
@@ -65,10 +68,11 @@ public:
     // Where listener `index` listens: "127.0.0.1:41234".
     [[nodiscard]] std::string address(std::size_t index = 0) const;
 
-    // Accepts nothing more, closes idle connections, ends waits; requests under way go on. Returns at once.
+    // Accepts nothing more, closes idle connections, ends waits; requests under way go on. Returns
+    // at once.
     void begin_stop();
-    // Waits until what is under way is answered, at most `patience`; then closes what is left and ends the threads. A handler that
-    // still runs is waited for.
+    // Waits until what is under way is answered, at most `patience`; then closes what is left and
+    // ends the threads. A handler that still runs is waited for.
     void finish_stop(std::chrono::milliseconds patience);
 
     [[nodiscard]] ServerStats stats() const;
@@ -77,16 +81,6 @@ private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
-
-// Splits HOST:PORT; INVALID_CONFIG naming `key` otherwise. Brackets of an IPv6 address are taken off.
-struct HostPort {
-    std::string host;
-    std::string port;
-};
-[[nodiscard]] HostPort split_address(const std::string& key, const std::string& address);
-
-// Whether every address that `host` stands for is a loopback one.
-[[nodiscard]] bool is_loopback_host(const std::string& host);
 
 // Raises the limit on open files to the hard limit.
 void raise_file_limit() noexcept;

@@ -1,7 +1,7 @@
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <sys/epoll.h>
 
 #include "daemon/http/scheduler.h"
 #include "daemon/http/stream.h"
@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLingerTime{1000};
 
-// The waiting of one request: lends the worker's place, gives it back at the latest when the request ends.
+// The waiting of one request: lends the worker's place, gives it back at the latest when the
+// request ends.
 class WaitGuard {
 public:
     explicit WaitGuard(WorkerPool& pool) : pool_(pool) {}
@@ -87,12 +88,14 @@ void Scheduler::serve(Connection& connection) {
             return is_stopping_ || wait.is_over_limit() || connection.socket.is_peer_gone();
         };
         request.on_wait = [&wait](bool is_waiting) { wait.set(is_waiting); };
+        Answer answer = guarded_handle(request);
+        // After the handler: a stop that began meanwhile is announced too.
         connection.must_close = connection.must_close || is_stopping_;
         connection.out = adapter_.run({
             .is_head = connection.is_head,
             .must_close = connection.must_close,
             .request_id = request.request_id,
-            .handle = [&] { return guarded_handle(request); },
+            .answer = answer,
         });
         request.abort = nullptr;
         request.on_wait = nullptr;
@@ -105,9 +108,14 @@ Answer Scheduler::guarded_handle(const Request& request) {
     try {
         return handler_.handle(request);
     } catch (const std::exception& error) {
-        log_.error("http.handler_failed", {{"request_id", request.request_id}, {"error", error.what()}});
+        log_.error(
+            "http.handler_failed", {{"request_id", request.request_id}, {"error", error.what()}}
+        );
     } catch (...) {
-        log_.error("http.handler_failed", {{"request_id", request.request_id}, {"error", "not an exception"}});
+        log_.error(
+            "http.handler_failed",
+            {{"request_id", request.request_id}, {"error", "not an exception"}}
+        );
     }
     return error_answer(internal_error(""));
 }
@@ -116,16 +124,23 @@ void Scheduler::offer_upgrade(Connection& connection) {
     // Out of epoll first: from here on the descriptor may be the taker's.
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.socket.fd(), nullptr);
     Request& request = connection.request;
-    auto stream =
-        std::make_unique<UpgradedStream>(std::move(connection.socket), std::exchange(connection.in, {}));
+    auto stream = std::make_unique<UpgradedStream>(
+        std::move(connection.socket), std::exchange(connection.in, {})
+    );
     std::optional<Answer> answer;
     try {
         answer = connection.upgrade->take(
-            {request.target, connection.upgrade_protocol, request.request_id, request.source_ip, request.credential},
+            {request.target,
+             connection.upgrade_protocol,
+             request.request_id,
+             request.source_ip,
+             request.credential},
             stream
         );
     } catch (const std::exception& error) {
-        log_.error("http.upgrade_failed", {{"request_id", request.request_id}, {"error", error.what()}});
+        log_.error(
+            "http.upgrade_failed", {{"request_id", request.request_id}, {"error", error.what()}}
+        );
         answer = error_answer(internal_error(""));
     }
     if (!answer || stream == nullptr) {
@@ -142,7 +157,7 @@ void Scheduler::offer_upgrade(Connection& connection) {
         .is_head = false,
         .must_close = true,
         .request_id = request.request_id,
-        .handle = [&] { return std::move(*answer); },
+        .answer = *answer,
     });
     connection.out_at = 0;
     flush(connection);
@@ -152,7 +167,9 @@ void Scheduler::offer_upgrade(Connection& connection) {
 void Scheduler::flush(Connection& connection) {
     while (connection.out_at < connection.out.size()) {
         std::size_t sent = 0;
-        const Io io = connection.socket.send(std::string_view(connection.out).substr(connection.out_at), sent);
+        const Io io = connection.socket.send(
+            std::string_view(connection.out).substr(connection.out_at), sent
+        );
         connection.out_at += sent;
         if (io == Io::Done) {
             continue;
@@ -182,17 +199,21 @@ void Scheduler::on_answered(Connection& connection) {
     }
     connection.reader->reset();
     connection.request = Request{};
+    connection.last_use = ++uses_;
     const std::int64_t deadline = deadline_in(options_.limits.idle_timeout);
     if (connection.in.empty() && !connection.socket.has_buffered()) {
         watch(connection, Phase::Head, EPOLLIN, deadline);
     } else {
-        // The next request is here already; the event thread takes it up in its turn, so nobody can pipeline others aside.
+        // The next request is here already; the event thread takes it up in its turn, so nobody can
+        // pipeline others aside.
         connection.deadline_ms = deadline;
         hand_back(connection, Phase::Head);
     }
 }
 
-void Scheduler::watch(Connection& connection, Phase phase, std::uint32_t events, std::int64_t deadline_ms) {
+void Scheduler::watch(
+    Connection& connection, Phase phase, std::uint32_t events, std::int64_t deadline_ms
+) {
     epoll_event event{};
     event.events = events | EPOLLONESHOT;
     event.data.ptr = &connection;
@@ -200,11 +221,13 @@ void Scheduler::watch(Connection& connection, Phase phase, std::uint32_t events,
     connection.phase = phase;
     connection.deadline_ms = deadline_ms;
     connection.with_worker = false;
-    // Under the mutex: otherwise the event thread could close the descriptor in between, and the number be another connection's.
+    // Under the mutex: otherwise the event thread could close the descriptor in between, and the
+    // number be another connection's.
     ::epoll_ctl(epoll_, EPOLL_CTL_MOD, connection.socket.fd(), &event);
 }
 
-// Gives the connection to the event thread, which takes it up from the list; until then nobody touches it.
+// Gives the connection to the event thread, which takes it up from the list; until then nobody
+// touches it.
 void Scheduler::hand_back(Connection& connection, Phase phase) {
     {
         const std::lock_guard lock(connection.mutex);

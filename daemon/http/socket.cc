@@ -1,14 +1,14 @@
 #include "daemon/http/socket.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <limits>
 
 namespace compute::daemon::http {
 
@@ -31,7 +31,9 @@ Socket& Socket::operator=(Socket&& other) noexcept {
     return *this;
 }
 
-Socket::~Socket() { close(); }
+Socket::~Socket() {
+    close();
+}
 
 void Socket::close() noexcept {
     if (session_ != nullptr) {
@@ -105,7 +107,9 @@ Io Socket::send(std::string_view bytes, std::size_t& sent) {
     }
 }
 
-bool Socket::has_buffered() const { return session_ != nullptr && SSL_has_pending(session_) == 1; }
+bool Socket::has_buffered() const {
+    return session_ != nullptr && SSL_has_pending(session_) == 1;
+}
 
 bool Socket::is_peer_gone() const {
     pollfd watched{fd_, POLLRDHUP, 0};

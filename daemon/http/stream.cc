@@ -1,10 +1,10 @@
 #include "daemon/http/stream.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include <poll.h>
 
 #include "core/error.h"
 
@@ -42,7 +42,8 @@ std::optional<std::size_t> UpgradedStream::read(
         if (io == Io::Failed) {
             throw ComputeError(ErrorCode::InvalidState, "the connection is broken");
         }
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now());
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now());
         if (left.count() <= 0 || !wait(io == Io::WantWrite ? POLLOUT : POLLIN, left)) {
             return std::nullopt;
         }
@@ -61,7 +62,8 @@ bool UpgradedStream::write(std::string_view bytes, std::chrono::milliseconds pat
         if (io == Io::Closed || io == Io::Failed) {
             return false;
         }
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now());
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(end - Steady::now());
         if (left.count() <= 0 || !wait(io == Io::WantRead ? POLLIN : POLLOUT, left)) {
             return false;
         }

@@ -16,9 +16,11 @@ class UpgradedStream {
 public:
     UpgradedStream(Socket socket, std::string leftover);
 
-    // Some bytes, at most `size`: 0 when the peer has finished, nullopt when nothing came in time. Throws INVALID_STATE when
-    // the connection is broken.
-    [[nodiscard]] std::optional<std::size_t> read(char* to, std::size_t size, std::chrono::milliseconds patience);
+    // Some bytes, at most `size`: 0 when the peer has finished, nullopt when nothing came in time.
+    // Throws INVALID_STATE when the connection is broken.
+    [[nodiscard]] std::optional<std::size_t> read(
+        char* to, std::size_t size, std::chrono::milliseconds patience
+    );
     // All of `bytes`, or false when they could not be sent in time.
     [[nodiscard]] bool write(std::string_view bytes, std::chrono::milliseconds patience);
     void finish_sending() { socket_.finish_sending(); }

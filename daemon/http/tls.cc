@@ -1,10 +1,10 @@
 #include "daemon/http/tls.h"
 
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-
 #include <array>
 #include <utility>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 
 #include "core/error.h"
 
@@ -35,7 +35,8 @@ int select_alpn(
     unsigned int in_size,
     void* /*argument*/
 ) {
-    static constexpr std::array<unsigned char, 9> kHttp11{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+    static constexpr std::array<unsigned char, 9> kHttp11{
+        8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
     unsigned char* chosen = nullptr;
     if (SSL_select_next_proto(&chosen, out_size, kHttp11.data(), kHttp11.size(), in, in_size) !=
         OPENSSL_NPN_NEGOTIATED) {
@@ -58,11 +59,13 @@ std::shared_ptr<ssl_ctx_st> TlsContext::load() const {
     }
     SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
     SSL_CTX_set_options(
-        context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE
+        context.get(),
+        SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE
     );
     SSL_CTX_set_mode(
         context.get(),
-        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS
+        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+            SSL_MODE_RELEASE_BUFFERS
     );
     SSL_CTX_set_alpn_select_cb(context.get(), select_alpn, nullptr);
     if (SSL_CTX_use_certificate_chain_file(context.get(), cert_.c_str()) != 1) {

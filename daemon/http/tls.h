@@ -1,5 +1,6 @@
-// TLS for the listener: one context, replaced as a whole when the certificate files are read again. TLS 1.2 and 1.3 only, no
-// renegotiation, no compression. Connections keep the context they began with.
+// TLS for the listener: one context, replaced as a whole when the certificate files are read again.
+// TLS 1.2 and 1.3 only, no renegotiation, no compression. Connections keep the context they began
+// with.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,8 @@ namespace compute::daemon::http {
 // Thread-safe.
 class TlsContext {
 public:
-    // Reads the PEM files: `cert` with the chain, `key` belonging to it. INVALID_CONFIG naming the file and the reason.
+    // Reads the PEM files: `cert` with the chain, `key` belonging to it. INVALID_CONFIG naming the
+    // file and the reason.
     TlsContext(std::string cert, std::string key);
 
     // Reads both files again. Throws like the constructor and then keeps the old context.
@@ -29,7 +31,8 @@ private:
     std::string cert_;
     std::string key_;
     std::mutex mutex_;
-    std::shared_ptr<ssl_ctx_st> context_;  // shared: sessions under way keep OpenSSL's own reference beside it
+    std::shared_ptr<ssl_ctx_st>
+        context_;  // shared: sessions under way keep OpenSSL's own reference beside it
 };
 
 }  // namespace compute::daemon::http

@@ -23,7 +23,9 @@ WorkerPool::WorkerPool(Options options, std::function<void(Task)> run)
     }
 }
 
-WorkerPool::~WorkerPool() { stop(); }
+WorkerPool::~WorkerPool() {
+    stop();
+}
 
 bool WorkerPool::start_thread() {
     Thread& thread = threads_.emplace_back();

@@ -1,6 +1,6 @@
-// The threads that serve requests. A fixed number of them run; a task that begins to wait lends its place, so that another
-// thread starts and the number of those that can run stays the same. When it is back there is one too many, and the next one
-// to finish its task ends.
+// The threads that serve requests. A fixed number of them run; a task that begins to wait lends its
+// place, so that another thread starts and the number of those that can run stays the same. When it
+// is back there is one too many, and the next one to finish its task ends.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,8 @@ public:
 
     void push(const std::vector<Task>& tasks);
 
-    // From inside a task. False when max_waiting tasks wait already: the task must not wait then, and end_wait is not due.
+    // From inside a task. False when max_waiting tasks wait already: the task must not wait then,
+    // and end_wait is not due.
     [[nodiscard]] bool begin_wait();
     void end_wait();
 
@@ -54,8 +55,8 @@ private:
     };
     static void* enter(void* thread);
     void work(Thread& self);
-    bool start_thread();    // mutex_ held
-    void join_ended();      // mutex_ held
+    bool start_thread();                    // mutex_ held
+    void join_ended();                      // mutex_ held
     [[nodiscard]] bool is_surplus() const;  // mutex_ held
 
     const Options options_;

@@ -59,7 +59,7 @@ public:
     Phase phase = Phase::Idle;
     std::uint64_t serial = 0;  // tells a late resolver's answer from one for this attempt
     std::optional<SteadyTime> timer;
-    std::list<Exchange*>::iterator idle_position;
+    std::list<Exchange*>::iterator position;  // in the loop's list of idle or busy ones
     std::optional<LaneKey> last_lane;
     std::string pin_key;
     // Called once when the header block of the final answer is in.

@@ -100,8 +100,9 @@ void Sender::Loop::send(Exchange& exchange, std::vector<IpAddress> addresses) {
     curl_multi_add_handle(multi_.get(), exchange.handle());
 }
 
-// What libcurl's cache must be told before this transfer; nothing when it already holds these
-// addresses.
+// What libcurl's cache must be told before this transfer. Each transfer brings its own entry:
+// libcurl takes it in and looks the name up in one step, so whatever other transfers to the host
+// pinned meanwhile, this one finds its own addresses.
 StringList Sender::Loop::pin(Exchange& exchange, const std::vector<IpAddress>& addresses) {
     const Url& url = *exchange.attempt().url;
     exchange.pin_key = url.host + ":" + std::to_string(url.port);
@@ -109,19 +110,15 @@ StringList Sender::Loop::pin(Exchange& exchange, const std::vector<IpAddress>& a
     if (pins_.size() >= kMaxPins && pins_.find(exchange.pin_key) == pins_.end()) {
         unpin_some(list);
     }
-    Pin& known = pins_[exchange.pin_key];
-    ++known.users;
-    if (known.addresses != addresses) {
-        known.addresses = addresses;
-        append(list, pin_entry(exchange.pin_key, addresses));
-    }
+    ++pins_[exchange.pin_key];
+    append(list, pin_entry(exchange.pin_key, addresses));
     return list;
 }
 
 void Sender::Loop::unpin_some(StringList& list) {
     std::size_t removed = 0;
     for (auto item = pins_.begin(); item != pins_.end() && removed < kUnpinAtOnce;) {
-        if (item->second.users > 0) {
+        if (item->second > 0) {
             ++item;
             continue;
         }

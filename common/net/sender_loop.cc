@@ -1,12 +1,10 @@
 #include "net/sender_loop.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <pthread.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -18,7 +16,6 @@ namespace {
 // After the result is known, a short body is read for this long so that the connection can be kept;
 // then it is closed.
 constexpr std::chrono::milliseconds kDrainTime{250};
-constexpr int kMaxEvents = 256;
 
 int checked(int fd, const char* what) {
     if (fd < 0) {
@@ -28,68 +25,6 @@ int checked(int fd, const char* what) {
 }
 
 }  // namespace
-
-Inbox::Inbox() : event_fd_(checked(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")) {}
-
-Inbox::~Inbox() {
-    ::close(event_fd_);
-}
-
-bool Inbox::put(Command command) {
-    const std::lock_guard lock(mutex_);
-    if (is_closed_ && std::holds_alternative<Attempt>(command)) {
-        return false;
-    }
-    commands_.push_back(std::move(command));
-    signal();
-    return true;
-}
-
-bool Inbox::put(std::vector<Attempt>& attempts) {
-    const std::lock_guard lock(mutex_);
-    if (is_closed_) {
-        return false;
-    }
-    for (Attempt& attempt : attempts) {
-        commands_.emplace_back(std::move(attempt));
-    }
-    signal();
-    return true;
-}
-
-std::vector<Command> Inbox::take() {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(is_signalled_, false)) {
-        std::uint64_t count = 0;
-        [[maybe_unused]] const auto got = ::read(event_fd_, &count, sizeof count);
-    }
-    return std::exchange(commands_, {});
-}
-
-void Inbox::close() {
-    const std::lock_guard lock(mutex_);
-    is_closed_ = true;
-    signal();
-}
-
-void Inbox::break_off() {
-    is_broken_off_ = true;
-    const std::lock_guard lock(mutex_);
-    signal();
-}
-
-bool Inbox::is_closed() const {
-    const std::lock_guard lock(mutex_);
-    return is_closed_;
-}
-
-void Inbox::signal() {
-    if (std::exchange(is_signalled_, true)) {
-        return;
-    }
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto put = ::write(event_fd_, &one, sizeof one);
-}
 
 Sender::Loop::Loop(SenderOptions options, SenderOwner& owner, Resolver& resolver, Log& log)
     : options_(std::move(options)),
@@ -272,11 +207,11 @@ Exchange& Sender::Loop::take_exchange(LaneKey lane) {
         exchanges_.push_back(std::make_unique<Exchange>(ca_file_, sockets_));
         chosen = exchanges_.back().get();
         chosen->answered = &answered_;
-        chosen->idle_position = idle_.insert(idle_.end(), chosen);
+        chosen->position = idle_.insert(idle_.end(), chosen);
     } else {
         chosen = idle_.front();
     }
-    idle_.erase(chosen->idle_position);
+    busy_.splice(busy_.end(), idle_, chosen->position);
     if (chosen->last_lane != lane) {
         if (chosen->last_lane && last_exchange_[*chosen->last_lane] == chosen) {
             last_exchange_.erase(*chosen->last_lane);
@@ -291,7 +226,7 @@ void Sender::Loop::give_back(Exchange& exchange) {
     clear_timer(exchange);
     exchange.phase = Exchange::Phase::Idle;
     exchange.serial = 0;
-    exchange.idle_position = idle_.insert(idle_.end(), &exchange);
+    idle_.splice(idle_.end(), busy_, exchange.position);
 }
 
 void Sender::Loop::report_answered() {
@@ -347,7 +282,7 @@ void Sender::Loop::finish(Exchange& exchange, AttemptResult result) {
     const bool is_reported = exchange.phase == Exchange::Phase::Draining;
     const LaneKey key = exchange.attempt().lane;
     if (!exchange.pin_key.empty()) {
-        --pins_[exchange.pin_key].users;
+        --pins_[exchange.pin_key];
         exchange.pin_key.clear();
     }
     give_back(exchange);
@@ -404,54 +339,6 @@ void Sender::Loop::run_timers() {
             );
         }
     }
-}
-
-// The time-out is asked for each time: libcurl does not repeat one that has not changed.
-void Sender::Loop::wait() {
-    long timeout = -1;
-    curl_multi_timeout(multi_.get(), &timeout);
-    if (!timers_.empty()) {
-        const auto left = timers_.begin()->first - std::chrono::steady_clock::now();
-        const auto ms =
-            std::max<long>(0, std::chrono::ceil<std::chrono::milliseconds>(left).count());
-        timeout = timeout < 0 ? ms : std::min(timeout, ms);
-    }
-    if (!ready_.empty() &&
-        (!idle_.empty() || exchanges_.size() < static_cast<std::size_t>(options_.max_in_flight))) {
-        timeout = 0;
-    }
-    std::array<epoll_event, kMaxEvents> events{};
-    const int bounded = static_cast<int>(std::min<long>(timeout, 60'000));
-    const int count = epoll_wait(epoll_fd_, events.data(), kMaxEvents, bounded);
-    for (int i = 0; i < count; ++i) {
-        const epoll_event& event = events[static_cast<std::size_t>(i)];
-        if (event.data.fd == inbox_->event_fd()) {
-            continue;
-        }
-        const unsigned what = event.events;
-        const int flags = ((what & EPOLLIN) != 0 ? CURL_CSELECT_IN : 0) |
-                          ((what & EPOLLOUT) != 0 ? CURL_CSELECT_OUT : 0) |
-                          ((what & (EPOLLERR | EPOLLHUP)) != 0 ? CURL_CSELECT_ERR : 0);
-        int running = 0;
-        curl_multi_socket_action(multi_.get(), event.data.fd, flags, &running);
-    }
-}
-
-int Sender::Loop::
-    on_socket(CURL* /*easy*/, curl_socket_t fd, int what, void* self, void* /*known*/) {
-    const int epoll_fd = static_cast<Loop*>(self)->epoll_fd_;
-    if (what == CURL_POLL_REMOVE) {
-        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, nullptr);
-        return 0;
-    }
-    epoll_event event{};
-    event.data.fd = fd;
-    event.events =
-        ((what & CURL_POLL_IN) != 0 ? EPOLLIN : 0U) | ((what & CURL_POLL_OUT) != 0 ? EPOLLOUT : 0U);
-    if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd, &event) != 0) {
-        epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
-    }
-    return 0;
 }
 
 void Sender::Loop::cancel_waiting() {

@@ -2,7 +2,6 @@
 // by epoll. Other threads reach it through the inbox alone.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <list>
@@ -11,59 +10,14 @@
 #include <set>
 #include <thread>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "net/exchange.h"
+#include "net/inbox.h"
 #include "net/resolver.h"
 #include "net/sender.h"
 
 namespace compute::net {
-
-struct Resume {
-    LaneKey lane;
-};
-struct DropLane {
-    LaneKey lane;
-};
-struct Resolved {
-    Exchange* exchange;
-    std::uint64_t serial;
-    ResolveResult result;
-};
-using Command = std::variant<Attempt, Resume, DropLane, Resolved>;
-
-// Where other threads leave work for the loop. Shared with the resolver's callbacks, which can come
-// after the sender is gone.
-class Inbox {
-public:
-    Inbox();
-    ~Inbox();
-    Inbox(const Inbox&) = delete;
-    Inbox& operator=(const Inbox&) = delete;
-
-    // False once closed: nothing was taken.
-    bool put(Command command);
-    bool put(std::vector<Attempt>& attempts);
-    // What was put since the last call.
-    [[nodiscard]] std::vector<Command> take();
-    // Attempts are refused from now on.
-    void close();
-    void break_off();
-    [[nodiscard]] bool is_closed() const;
-    [[nodiscard]] bool is_broken_off() const { return is_broken_off_; }
-    [[nodiscard]] int event_fd() const noexcept { return event_fd_; }
-
-private:
-    void signal();  // with the mutex held
-
-    const int event_fd_;
-    mutable std::mutex mutex_;
-    std::vector<Command> commands_;
-    bool is_closed_ = false;
-    bool is_signalled_ = false;
-    std::atomic<bool> is_broken_off_ = false;
-};
 
 class Sender::Loop {
 public:
@@ -82,10 +36,6 @@ private:
         bool is_busy = false;    // an exchange works for it
         bool is_held = false;    // until resume
         bool is_queued = false;  // in ready_
-    };
-    struct Pin {
-        std::vector<IpAddress> addresses;
-        int users = 0;
     };
 
     void run();
@@ -129,10 +79,12 @@ private:
     MultiHandle multi_;
     std::vector<std::unique_ptr<Exchange>> exchanges_;
     std::list<Exchange*> idle_;  // least recently used first
+    std::list<Exchange*> busy_;
     std::unordered_map<LaneKey, Exchange*> last_exchange_;
     std::unordered_map<LaneKey, Lane> lanes_;
     std::deque<LaneKey> ready_;
-    std::unordered_map<std::string, Pin> pins_;
+    std::unordered_map<std::string, int>
+        pins_;  // "host:port" in libcurl's cache -> transfers that use it
     std::set<std::pair<SteadyTime, Exchange*>> timers_;
     std::vector<Exchange*> answered_;
     std::uint64_t last_serial_ = 0;

@@ -41,7 +41,16 @@ void SocketTable::close(int fd) {
         by_endpoints_.erase(found->second);
         by_fd_.erase(found);
     }
+    watch(fd) = {};
     ::close(fd);
+}
+
+SocketTable::Watch& SocketTable::watch(int fd) {
+    const auto index = static_cast<std::size_t>(fd);
+    if (index >= watches_.size()) {
+        watches_.resize(index + 1);
+    }
+    return watches_[index];
 }
 
 SocketTable::State SocketTable::check(const Endpoints& endpoints) {

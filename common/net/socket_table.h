@@ -31,6 +31,13 @@ public:
     // A socket, not connected; negative when there is none to be had.
     [[nodiscard]] int open(int family, int type, int protocol);
     void close(int fd);
+    // What the event loop is asked to watch, and what it watches (EPOLLIN, EPOLLOUT; 0: nothing).
+    // Forgotten when the socket is closed.
+    struct Watch {
+        unsigned wanted = 0;
+        unsigned registered = 0;
+    };
+    [[nodiscard]] Watch& watch(int fd);
     // What is known of the connection about to be used.
     [[nodiscard]] State check(const Endpoints& endpoints);
 
@@ -38,6 +45,7 @@ private:
     std::vector<int> unnamed_;  // opened, not yet checked
     std::map<Endpoints, int> by_endpoints_;
     std::map<int, Endpoints> by_fd_;
+    std::vector<Watch> watches_;  // by descriptor
 };
 
 }  // namespace compute::net

@@ -257,23 +257,28 @@ bool RawConnection::is_tls_resumed() const {
     return tls_ != nullptr && SSL_session_reused(tls_->session) == 1;
 }
 
-RawReceiver::RawReceiver(Script script, On on) : on_(on), script_(std::move(script)) {
+RawReceiver::RawReceiver(Script script, const std::string& address, int port)
+    : address_(address), script_(std::move(script)) {
     std::signal(
         SIGPIPE, SIG_IGN
     );  // NOLINT(cert-err33-c): of the test program; OpenSSL writes without MSG_NOSIGNAL
+    const bool is_v4 = address.find(':') == std::string::npos;
     stop_fd_ = ::eventfd(0, EFD_CLOEXEC);
-    listener_ = ::socket(on == On::V4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    listener_ = ::socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
     require(stop_fd_ >= 0 && listener_ >= 0, "socket");
     sockaddr_in v4{};
     v4.sin_family = AF_INET;
-    v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    v4.sin_port = htons(static_cast<std::uint16_t>(port));
     sockaddr_in6 v6{};
     v6.sin6_family = AF_INET6;
-    v6.sin6_addr = in6addr_loopback;
-    const auto* address = on == On::V4 ? reinterpret_cast<const sockaddr*>(&v4)
-                                       : reinterpret_cast<const sockaddr*>(&v6);
-    const socklen_t size = on == On::V4 ? sizeof v4 : sizeof v6;
-    require(::bind(listener_, address, size) == 0 && ::listen(listener_, 512) == 0, "listen");
+    v6.sin6_port = v4.sin_port;
+    const int parsed = is_v4 ? ::inet_pton(AF_INET, address.c_str(), &v4.sin_addr)
+                             : ::inet_pton(AF_INET6, address.c_str(), &v6.sin6_addr);
+    require(parsed == 1, "address");
+    const auto* generic =
+        is_v4 ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
+    const socklen_t size = is_v4 ? sizeof v4 : sizeof v6;
+    require(::bind(listener_, generic, size) == 0 && ::listen(listener_, 512) == 0, "listen");
     sockaddr_in6 bound{};
     socklen_t bound_size = sizeof bound;
     ::getsockname(listener_, reinterpret_cast<sockaddr*>(&bound), &bound_size);
@@ -341,8 +346,8 @@ void RawReceiver::join_finished() {
 }
 
 std::string RawReceiver::url(std::string_view path) const {
-    return (on_ == On::V4 ? "http://127.0.0.1:" : "http://[::1]:") + std::to_string(port_) +
-           std::string(path);
+    return "http://" + (address_.find(':') == std::string::npos ? address_ : "[" + address_ + "]") +
+           ":" + std::to_string(port_) + std::string(path);
 }
 
 std::vector<RecordedRequest> RawReceiver::requests() const {

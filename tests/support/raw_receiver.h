@@ -74,11 +74,12 @@ private:
 
 using Script = std::function<void(RawConnection&)>;
 
-// Thread-safe. Listens on 127.0.0.1 (or ::1) on a port the system chose, until it is destroyed.
+// Thread-safe. Listens on a loopback address until it is destroyed.
 class RawReceiver {
 public:
-    enum class On { V4, V6 };
-    explicit RawReceiver(Script script, On on = On::V4);
+    // `port` 0: one that the system chooses. Another is for a second receiver at the port of a
+    // first, on another address of this machine.
+    explicit RawReceiver(Script script, const std::string& address = "127.0.0.1", int port = 0);
     ~RawReceiver();
     RawReceiver(const RawReceiver&) = delete;
     RawReceiver& operator=(const RawReceiver&) = delete;
@@ -104,7 +105,7 @@ private:
     void accept_loop();
     void record(RecordedRequest request);
 
-    const On on_;
+    const std::string address_;
     int listener_ = -1;
     int port_ = 0;
     int stop_fd_ = -1;

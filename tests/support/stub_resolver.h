@@ -16,11 +16,19 @@ class StubResolver final : public net::Resolver {
 public:
     // From now on `host` has these addresses.
     void set(const std::string& host, const std::vector<std::string>& addresses) {
-        net::ResolveResult result{net::ResolveStatus::Ok, {}, {}};
-        for (const std::string& address : addresses) {
-            result.addresses.push_back(net::IpAddress::find(address).value());
+        set_in_turn(host, {addresses});
+    }
+    // The first lookup gets the first list, and so on; the last one stays.
+    void set_in_turn(const std::string& host, const std::vector<std::vector<std::string>>& turns) {
+        std::vector<net::ResolveResult> results;
+        for (const auto& addresses : turns) {
+            net::ResolveResult& result = results.emplace_back();
+            result.status = net::ResolveStatus::Ok;
+            for (const std::string& address : addresses) {
+                result.addresses.push_back(net::IpAddress::find(address).value());
+            }
         }
-        set_all(host, {std::move(result)});
+        set_all(host, std::move(results));
     }
     void fail(const std::string& host, net::ResolveStatus status) {
         set_all(host, {{status, {}, "told to"}});
@@ -43,6 +51,9 @@ public:
                     return;
                 }
                 result = found->second.front();
+                if (found->second.size() > 1) {
+                    found->second.erase(found->second.begin());
+                }
             }
         }
         done(std::move(result));

@@ -1,10 +1,9 @@
 #include "modules/capacity/expected_nodes.h"
 
 #include <set>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
-
-#include "modules/capacity/name_list.h"
 
 namespace compute::capacity {
 namespace {
@@ -48,7 +47,7 @@ constexpr store::Sql kTally(
 );
 
 void check_joined_stay(
-    store::Transaction& tx, const Pool& pool, const std::set<std::string>& declared
+    store::Transaction& tx, const Pool& pool, const std::set<std::string_view>& declared
 ) {
     Json lost = Json::array();
     std::int64_t count = 0;
@@ -73,18 +72,16 @@ void check_joined_stay(
 }  // namespace
 
 void write_expected_nodes(store::Transaction& tx, const Pool& pool) {
-    std::vector<std::vector<std::string>> names;
-    std::set<std::string> declared;
+    std::set<std::string_view> declared;
     for (const NodeGroup& group : pool.settings.node_groups) {
-        names.push_back(expand_names(group.names, "nodeGroups"));
-        declared.insert(names.back().begin(), names.back().end());
+        declared.insert(group.expanded.begin(), group.expanded.end());
     }
     // Without groups any node may join, so none loses its place.
     if (!declared.empty()) {
         check_joined_stay(tx, pool, declared);
     }
     tx.execute(kDeleteExpected, {pool.tenant_id, pool.id});
-    for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t i = 0; i < pool.settings.node_groups.size(); ++i) {
         const NodeGroup& group = pool.settings.node_groups[i];
         tx.execute(
             kInsertExpected,
@@ -96,7 +93,7 @@ void write_expected_nodes(store::Transaction& tx, const Pool& pool) {
              group.cpu_milli,
              group.memory_mib,
              group.fabric,
-             store::TextList(names[i].begin(), names[i].end())}
+             store::TextList(group.expanded.begin(), group.expanded.end())}
         );
     }
 }

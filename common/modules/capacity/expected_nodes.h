@@ -10,9 +10,9 @@
 
 namespace compute::capacity {
 
-// Makes the rows of the pool those of its node groups: new names are added, undeclared ones that
-// never joined removed, the shapes of the others updated. INVALID_STATE with their names when nodes
-// that joined would no longer be declared.
+// Makes the rows of the pool those of its node groups, which check_node_groups() has expanded: new
+// names are added, undeclared ones that never joined removed, the shapes of the others updated.
+// INVALID_STATE with their names when nodes that joined would no longer be declared.
 void write_expected_nodes(store::Transaction& tx, const Pool& pool);
 
 // Removes those that never joined.

@@ -50,6 +50,11 @@ std::string padded(std::uint64_t value, std::size_t width) {
     return text.size() < width ? std::string(width - text.size(), '0') + text : text;
 }
 
+// Whether zeros stand before the number; 0 itself is a number.
+bool is_padded(std::string_view digits) {
+    return digits.size() > 1 && digits.front() == '0';
+}
+
 std::uint64_t parse_number(std::string_view text, std::string_view field) {
     if (text.empty() || text.size() > kMaxDigits ||
         !std::all_of(text.begin(), text.end(), is_digit)) {
@@ -72,7 +77,7 @@ Range parse_item(std::string_view item, std::string_view field) {
     if (range.last < range.first) {
         fail(field, "range " + std::string(item) + " runs backwards");
     }
-    if (from.size() != to.size() && (from.front() == '0' || to.front() == '0')) {
+    if (from.size() != to.size() && (is_padded(from) || is_padded(to))) {
         fail(
             field,
             "range " + std::string(item) + ": numbers with leading zeros must be equally wide"
@@ -143,7 +148,7 @@ std::vector<std::string> expand(const ParsedList& list, std::string_view field) 
 }
 
 bool has_leading_zero(std::uint64_t value, std::size_t width) {
-    return padded(value, width).front() == '0';
+    return is_padded(padded(value, width));
 }
 
 // Joins neighbours; each of `ranges` is one width throughout, and they are sorted by width, then

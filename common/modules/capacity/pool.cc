@@ -100,17 +100,18 @@ Pool read_pool(const store::Row& row) {
     return pool;
 }
 
-// Both lists the SQL sees beside the row; the caller's transaction makes the three one change.
-void write_lists(store::Transaction& tx, const Pool& pool) {
-    tx.execute(kDeleteShares, {pool.id});
-    if (!pool.settings.shared_with.empty()) {
-        tx.execute(
-            kInsertShares,
-            {pool.id,
-             store::TextList(pool.settings.shared_with.begin(), pool.settings.shared_with.end())}
-        );
+// The lists that SQL sees beside the row; the caller's transaction makes it all one change.
+void write_lists(store::Transaction& tx, const Pool& pool, ChangedLists lists) {
+    const std::vector<std::string>& tenants = pool.settings.shared_with;
+    if (lists.has_shares) {
+        tx.execute(kDeleteShares, {pool.id});
     }
-    write_expected_nodes(tx, pool);
+    if (lists.has_shares && !tenants.empty()) {
+        tx.execute(kInsertShares, {pool.id, store::TextList(tenants.begin(), tenants.end())});
+    }
+    if (lists.has_nodes) {
+        write_expected_nodes(tx, pool);
+    }
 }
 
 }  // namespace
@@ -191,11 +192,11 @@ bool insert_pool(store::Transaction& tx, const Pool& pool) {
     if (inserted == 0) {
         return false;
     }
-    write_lists(tx, pool);
+    write_lists(tx, pool, {});
     return true;
 }
 
-bool update_pool(store::Transaction& tx, const Pool& pool) {
+bool update_pool(store::Transaction& tx, const Pool& pool, ChangedLists lists) {
     const PoolSettings& settings = pool.settings;
     const std::int64_t updated = tx.execute(
         kUpdate,
@@ -219,7 +220,7 @@ bool update_pool(store::Transaction& tx, const Pool& pool) {
     if (updated == 0) {
         return false;
     }
-    write_lists(tx, pool);
+    write_lists(tx, pool, lists);
     return true;
 }
 

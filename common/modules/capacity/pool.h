@@ -36,9 +36,10 @@ struct NodeGroup {
     std::int64_t memory_mib = 0;
     std::optional<std::string> fabric;
     std::map<std::string, std::string> labels;
+    std::vector<std::string> expanded;  // the names, once checked; empty in groups read from a row
 
     static NodeGroup decode(const Json& value);
-    friend bool operator==(const NodeGroup&, const NodeGroup&) = default;
+    [[nodiscard]] bool is_same(const NodeGroup& other) const;  // whatever is expanded
 };
 
 // What a tenant says about a pool beside its name.
@@ -55,8 +56,6 @@ struct PoolSettings {
     std::int64_t lost_after_seconds = 120;
     std::string queue = "fill";  // strict | fill
     std::vector<NodeGroup> node_groups;
-
-    friend bool operator==(const PoolSettings&, const PoolSettings&) = default;
 };
 
 struct Pool {
@@ -72,8 +71,12 @@ struct Pool {
     std::optional<std::string> request_hash;  // of the create, when it carried an idempotency key
 };
 
-// The rules that hold between settings; INVALID_INPUT. Brings lists into their stored spelling.
-void check_settings(PoolSettings& settings, const TenantId& owner);
+// The rules that no schema states; INVALID_INPUT naming the field. The first two bring the lists
+// into their stored spelling and expand the names, which takes time: they run when input is
+// validated, before a transaction is open.
+void check_node_groups(std::vector<NodeGroup>& groups);
+void check_shares(std::vector<std::string>& tenants, const TenantId& owner);
+void check_limits(const PoolSettings& settings);
 
 [[nodiscard]] Json node_groups_json(const std::vector<NodeGroup>& groups);
 // The pool as `viewer` may see it: to others than the owner `shared` is true and the owner's own
@@ -110,8 +113,13 @@ struct PoolFilter {
 // False when the id or (among the tenant's alive pools) the name is taken; then nothing was
 // written.
 [[nodiscard]] bool insert_pool(store::Transaction& tx, const Pool& pool);
-// Writes settings and version + 1, if the stored version still is `pool.version`; false otherwise.
-[[nodiscard]] bool update_pool(store::Transaction& tx, const Pool& pool);
+struct ChangedLists {
+    bool has_shares = true;
+    bool has_nodes = true;
+};
+// Writes settings, the lists that changed and version + 1, if the stored version still is
+// `pool.version`; false otherwise.
+[[nodiscard]] bool update_pool(store::Transaction& tx, const Pool& pool, ChangedLists lists);
 // Marks it deleted under the same condition and removes its shares and expected nodes.
 [[nodiscard]] bool mark_pool_deleted(store::Transaction& tx, const Pool& pool);
 

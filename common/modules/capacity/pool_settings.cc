@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
+#include <string_view>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -22,14 +23,46 @@ std::string group_field(std::size_t index) {
     return "nodeGroups[" + std::to_string(index) + "].names";
 }
 
-void check_groups(std::vector<NodeGroup>& groups) {
-    std::map<std::string, std::size_t> seen;
+}  // namespace
+
+bool NodeGroup::is_same(const NodeGroup& other) const {
+    return std::tie(names, gpu_model, gpu_count, cpu_milli, memory_mib, fabric, labels) ==
+           std::tie(
+               other.names,
+               other.gpu_model,
+               other.gpu_count,
+               other.cpu_milli,
+               other.memory_mib,
+               other.fabric,
+               other.labels
+           );
+}
+
+NodeGroup NodeGroup::decode(const Json& value) {
+    NodeGroup group;
+    group.names = value.at("names").get<std::string>();
+    group.gpu_model = value.at("gpuModel").get<std::string>();
+    group.gpu_count = value.at("gpuCount").get<std::int64_t>();
+    group.cpu_milli = value.at("cpuMilli").get<std::int64_t>();
+    group.memory_mib = value.at("memoryMib").get<std::int64_t>();
+    if (const auto fabric = value.find("fabric"); fabric != value.end()) {
+        group.fabric = fabric->get<std::string>();
+    }
+    if (const auto labels = value.find("labels"); labels != value.end()) {
+        group.labels = labels->get<std::map<std::string, std::string>>();
+    }
+    return group;
+}
+
+void check_node_groups(std::vector<NodeGroup>& groups) {
+    std::map<std::string_view, std::size_t> seen;  // views into `expanded`
     for (std::size_t i = 0; i < groups.size(); ++i) {
-        for (std::string& name : expand_names(groups[i].names, group_field(i))) {
-            const auto [at, is_new] = seen.try_emplace(std::move(name), i);
+        groups[i].expanded = expand_names(groups[i].names, group_field(i));
+        for (const std::string& name : groups[i].expanded) {
+            const auto [at, is_new] = seen.try_emplace(name, i);
             if (!is_new) {
                 throw invalid_input(
-                    group_field(i) + ": node " + at->first + " is already in nodeGroups[" +
+                    group_field(i) + ": node " + name + " is already in nodeGroups[" +
                     std::to_string(at->second) + "]"
                 );
             }
@@ -54,38 +87,18 @@ void check_shares(std::vector<std::string>& tenants, const TenantId& owner) {
     }
 }
 
-}  // namespace
-
-NodeGroup NodeGroup::decode(const Json& value) {
-    NodeGroup group;
-    group.names = value.at("names").get<std::string>();
-    group.gpu_model = value.at("gpuModel").get<std::string>();
-    group.gpu_count = value.at("gpuCount").get<std::int64_t>();
-    group.cpu_milli = value.at("cpuMilli").get<std::int64_t>();
-    group.memory_mib = value.at("memoryMib").get<std::int64_t>();
-    if (const auto fabric = value.find("fabric"); fabric != value.end()) {
-        group.fabric = fabric->get<std::string>();
-    }
-    if (const auto labels = value.find("labels"); labels != value.end()) {
-        group.labels = labels->get<std::map<std::string, std::string>>();
-    }
-    return group;
-}
-
-void check_settings(PoolSettings& settings, const TenantId& owner) {
-    if (settings.lost_after_seconds < settings.disconnected_after_seconds + kLostMarginSeconds) {
+void check_limits(const PoolSettings& settings) {
+    const std::int64_t least = settings.disconnected_after_seconds + kLostMarginSeconds;
+    if (settings.lost_after_seconds < least) {
         throw invalid_input(
             "lostAfterSeconds: must be at least disconnectedAfterSeconds + " +
-            std::to_string(kLostMarginSeconds) + " (" +
-            std::to_string(settings.disconnected_after_seconds + kLostMarginSeconds) + ")"
+            std::to_string(kLostMarginSeconds) + " (" + std::to_string(least) + ")"
         );
     }
     if (std::find(kFractionSteps.begin(), kFractionSteps.end(), settings.fraction_step_milli) ==
         kFractionSteps.end()) {
         throw invalid_input("fractionStepMilli: must be 50, 100, 250 or 500");
     }
-    check_shares(settings.shared_with, owner);
-    check_groups(settings.node_groups);
 }
 
 Json node_groups_json(const std::vector<NodeGroup>& groups) {

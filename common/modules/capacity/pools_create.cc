@@ -149,7 +149,9 @@ method::MethodEntry pools_create() {
     create.input(create_manifest());
     create.validate = [parse = std::move(create.validate)](const Json& raw) {
         CreateInput input = parse(raw);
-        check_settings(input, input.tenant_id);
+        check_limits(input);
+        check_shares(input.shared_with, input.tenant_id);
+        check_node_groups(input.node_groups);
         return input;
     };
     create.handler = handle;

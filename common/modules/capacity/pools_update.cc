@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -102,8 +104,22 @@ std::vector<std::string> changed_fields(const PoolSettings& before, const PoolSe
     );
     note("lostAfterSeconds", before.lost_after_seconds != after.lost_after_seconds);
     note("queue", before.queue != after.queue);
-    note("nodeGroups", before.node_groups != after.node_groups);
+    const auto is_same = [](const NodeGroup& a, const NodeGroup& b) { return a.is_same(b); };
+    note(
+        "nodeGroups",
+        !std::equal(
+            before.node_groups.begin(),
+            before.node_groups.end(),
+            after.node_groups.begin(),
+            after.node_groups.end(),
+            is_same
+        )
+    );
     return changed;
+}
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 // A call that changes nothing answers the pool and leaves version and outbox alone, so repeating an
@@ -119,7 +135,7 @@ Json handle(method::Context& context, UpdateInput& input) {
         );
     }
     PoolSettings after = merged(pool.settings, input);
-    check_settings(after, input.tenant_id);
+    check_limits(after);
     const std::vector<std::string> changed = changed_fields(pool.settings, after);
     if (changed.empty()) {
         return pool_json(pool, input.tenant_id);
@@ -128,7 +144,11 @@ Json handle(method::Context& context, UpdateInput& input) {
     pool.updated_at = context.now();
     // The version read above guards the write: of two concurrent updates one is refused, never half
     // of each kept.
-    if (!update_pool(tx, pool)) {
+    if (!update_pool(
+            tx,
+            pool,
+            {.has_shares = has(changed, "sharedWith"), .has_nodes = has(changed, "nodeGroups")}
+        )) {
         throw ComputeError(
             ErrorCode::Conflict,
             "the pool has changed meanwhile",
@@ -151,6 +171,16 @@ method::MethodEntry pools_update() {
         return method::Resource{kPoolType, input.pool_id.str(), std::nullopt};
     };
     update.input(update_manifest());
+    update.validate = [parse = std::move(update.validate)](const Json& raw) {
+        UpdateInput input = parse(raw);
+        if (input.shared_with) {
+            check_shares(*input.shared_with, input.tenant_id);
+        }
+        if (input.node_groups) {
+            check_node_groups(*input.node_groups);
+        }
+        return input;
+    };
     update.handler = handle;
     return {
         "pools",

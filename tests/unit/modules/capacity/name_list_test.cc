@@ -81,6 +81,7 @@ TEST(NameList, CanonicalFormJoinsNeighboursAndKeepsTheBracket) {
     EXPECT_EQ(canonical_names("n[3,1,2]", "names"), "n[1-3]");
     EXPECT_EQ(canonical_names("n[10-12,8,9]", "names"), "n[8-12]");
     EXPECT_EQ(canonical_names("n[10-12,08,09]", "names"), "n[08-12]");
+    EXPECT_EQ(canonical_names("n[0-9,10-12]", "names"), "n[0-12]");
     EXPECT_EQ(canonical_names("rack1-[1]-left", "names"), "rack1-1-left");
     EXPECT_EQ(canonical_names("rack[1,2]-7", "names"), "rack[1-2]-7");
     EXPECT_EQ(canonical_names("n[099-101,0100]", "names"), "n[099-101,0100]");

@@ -88,7 +88,7 @@ void select_into(const Json& value, std::string_view query, std::vector<Json>& o
     }
     const std::size_t end = std::min(query.find_first_of(".["), query.size());
     const std::string name(query.substr(0, end));
-    if (!value.is_object() || !value.contains(name)) {
+    if (name.empty() || !value.is_object() || !value.contains(name)) {
         throw invalid_input("--query: the answer has no member " + name);
     }
     query.remove_prefix(end < query.size() && query[end] == '.' ? end + 1 : end);

@@ -11,11 +11,12 @@ namespace compute::cli::commands {
 namespace {
 
 void print_job(const CommonOptions& common, const events::RedeliverJob& job, Console& console) {
+    const Json told = events::job_json(job);
     if (common.is_json) {
-        console.json(events::job_json(job));
+        console.json(told);
         return;
     }
-    for (const auto& [name, value] : events::job_json(job).items()) {
+    for (const auto& [name, value] : told.items()) {
         console.line(
             name + ": " + printable(value.is_string() ? value.get<std::string>() : value.dump())
         );

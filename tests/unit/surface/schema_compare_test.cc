@@ -57,7 +57,7 @@ TEST(SchemaCompare, ANewOptionalFieldIsAnAddition) {
     );
 }
 
-TEST(SchemaCompare, ARequiredFieldBreaksNewOrOld) {
+TEST(SchemaCompare, M153_ARequiredFieldBreaksNewOrOld) {
     EXPECT_THAT(
         broken(object({{"a", kText}}), object({{"a", kText}}, {"a"})),
         ElementsAre("field-required /required")
@@ -79,7 +79,7 @@ TEST(SchemaCompare, ARemovedFieldBreaksAndItsNameIsEscaped) {
     );
 }
 
-TEST(SchemaCompare, TighterBoundsBreakAndWiderOnesDoNot) {
+TEST(SchemaCompare, M153_TighterBoundsBreakAndWiderOnesDoNot) {
     const auto with = [](Json base, const char* keyword, Json value) {
         base[keyword] = std::move(value);
         return base;
@@ -116,7 +116,7 @@ TEST(SchemaCompare, PatternsBreakWhenAddedOrChanged) {
     EXPECT_THAT(added(a, kText), ElementsAre("pattern-removed /pattern"));
 }
 
-TEST(SchemaCompare, LostValuesOfAListBreak) {
+TEST(SchemaCompare, M153_LostValuesOfAListBreak) {
     const Json both{{"type", "string"}, {"enum", {"a", "b"}}};
     const Json one{{"type", "string"}, {"enum", {"a"}}};
     const Json turned{{"type", "string"}, {"enum", {"b", "a"}}};

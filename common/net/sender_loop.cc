@@ -17,6 +17,15 @@ namespace {
 // then it is closed.
 constexpr std::chrono::milliseconds kDrainTime{250};
 
+SenderOptions checked(SenderOptions options) {
+    if (options.max_in_flight < 1 || options.max_idle_connections < 0) {
+        throw internal_error(
+            "sender: max_in_flight must be at least 1, max_idle_connections at least 0"
+        );
+    }
+    return options;
+}
+
 int checked(int fd, const char* what) {
     if (fd < 0) {
         throw internal_error(std::string(what) + " failed");
@@ -27,7 +36,7 @@ int checked(int fd, const char* what) {
 }  // namespace
 
 Sender::Loop::Loop(SenderOptions options, SenderOwner& owner, Resolver& resolver, Log& log)
-    : options_(std::move(options)),
+    : options_(checked(std::move(options))),
       owner_(owner),
       resolver_(resolver),
       log_(log),

@@ -91,7 +91,8 @@ constexpr const char* kResetFunctions = R"SQL(
 create schema test_support;
 
 create function test_support.fingerprint() returns text language sql as $$
-    select md5(string_agg(c.relname || ' ' || c.relkind::text || ' ' || coalesce(a.attname || ' ' || a.atttypid, ''), ',' order by c.relname, a.attnum))
+    select md5(string_agg(c.relname || ' ' || c.relkind::text || ' ' || coalesce(a.attname || ' ' || a.atttypid, ''), ',' order by c.relname, a.attnum)
+        || coalesce((select string_agg(proname, ',' order by proname) from pg_proc where pronamespace = 'public'::regnamespace), ''))
     from pg_class c left join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and c.relkind = 'r'
     where c.relnamespace = 'public'::regnamespace
 $$;

@@ -76,7 +76,13 @@ std::string Notifier::next_channel(const std::stop_token& stop) {
             last_sent_[channel] = SteadyClock::now();
             return channel;
         }
-        asked_.wait_until(lock, stop, when, [this, when] { return SteadyClock::now() >= when; });
+        // Another channel may become due while this one waits.
+        asked_.wait_until(lock, stop, when, [this] {
+            const Time now = SteadyClock::now();
+            return std::any_of(due_.begin(), due_.end(), [now](const auto& one) {
+                return one.second <= now;
+            });
+        });
     }
 }
 

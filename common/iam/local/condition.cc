@@ -252,10 +252,11 @@ std::vector<Condition> Condition::parse_all(const Json& conditions, const std::s
     }
     std::vector<Condition> out;
     for (const auto& [name, keys] : conditions.items()) {
-        const auto* info =
-            std::find_if(kOperators.begin(), kOperators.end(), [&](const OperatorInfo& o) {
-                return o.name == name;
-            });
+        const auto* info = std::find_if(
+            kOperators.begin(),
+            kOperators.end(),
+            [&wanted = name](const OperatorInfo& o) { return o.name == wanted; }
+        );
         const std::string operator_path = path + "." + name;
         if (info == kOperators.end()) {
             throw invalid_input(operator_path + ": unknown operator");

@@ -3,6 +3,7 @@
 #include "schema/sample.h"
 
 #include "tests/contract/methods/lab.h"
+#include "tests/contract/methods/schema_probes.h"
 
 namespace compute::contract {
 namespace {
@@ -224,41 +225,6 @@ TEST(Validation, M63_AStrictObjectRefusesUnknownFields) {
 
     EXPECT_EQ(error.details()->at("issues").at(0).at("path"), "extra");
     EXPECT_THROW((void)schema::strict_object(Json::object(), {"missing"}), ComputeError);
-}
-
-// Inputs one step away from a good one: without a field, with an unknown one, of another type, with
-// a wrong choice.
-std::vector<Json> broken_inputs(const Json& schema, const Json& good) {
-    std::vector<Json> out;
-    for (const Json& name : schema.value("required", Json::array())) {
-        out.push_back(good);
-        out.back().erase(name.get<std::string>());
-    }
-    out.push_back(good);
-    out.back()["unknownField"] = 1;
-    for (const auto& [name, property] : schema.at("properties").items()) {
-        if (property.value("type", Json()) == "string") {
-            out.push_back(good);
-            out.back()[name] = 7;
-            out.push_back(good);
-            out.back()[name] = Json::array();
-        }
-        if (property.contains("enum")) {
-            out.push_back(good);
-            out.back()[name] = "no such choice";
-        }
-    }
-    return out;
-}
-
-bool accepts(const method::MethodDefinition& definition, const Json& input) {
-    try {
-        (void)definition.validate(input);
-        return true;
-    } catch (const ComputeError& error) {
-        EXPECT_EQ(error.code(), ErrorCode::InvalidInput);
-        return false;
-    }
 }
 
 TEST(Validation, M65_SchemaAndValidatorAgree) {

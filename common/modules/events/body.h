@@ -1,4 +1,5 @@
-// The bytes of a delivery: made once, when an event is queued; every attempt and redelivery sends them as they are.
+// The bytes of a delivery: made once, when an event is queued; every attempt and redelivery sends
+// them as they are.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +24,13 @@ struct BodyParts {
     std::string_view data;      // JSON text of an object, taken over byte by byte
 };
 
-// Exactly the members id, type, tenantId, subject, time (ISO, milliseconds, UTC), sequence, data, in this order.
+// Exactly the members id, type, tenantId, subject, time (ISO, milliseconds, UTC), sequence, data,
+// in this order.
 [[nodiscard]] std::string event_body(const BodyParts& parts);
 
 // Why `event` cannot be queued, as one sentence; empty when it can.
-[[nodiscard]] std::string why_unqueueable(const outbox::StoredEvent& event, const std::string& body);
+[[nodiscard]] std::string why_unqueueable(
+    const outbox::StoredEvent& event, const std::string& body
+);
 
 }  // namespace compute::events

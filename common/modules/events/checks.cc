@@ -18,19 +18,26 @@ constexpr std::int64_t kCountCap = 1'000'000;  // counting stops here, so that a
 constexpr std::int64_t kSecretsPerCheck = 20'000;
 
 constexpr const char* kDead =
-    "select w.id, w.tenant_id, d.n from (select webhook, count(*) as n from webhook_deliveries where state = 2 group by webhook) d"
+    "select w.id, w.tenant_id, d.n from (select webhook, count(*) as n from webhook_deliveries "
+    "where state = 2 group by webhook) d"
     " left join webhooks w on w.num = d.webhook order by d.n desc";
 constexpr const char* kLate =
-    "select count(*) from (select 1 from webhook_deliveries where state = 0 and next_at < $1 limit $2) late";
+    "select count(*) from (select 1 from webhook_deliveries where state = 0 and next_at < $1 limit "
+    "$2) late";
 constexpr const char* kCursor = "select txid, seq from event_cursors where name = $1";
 constexpr const char* kSetAside = "select count(*), max(at) from webhook_set_aside";
 constexpr const char* kNewestSetAside =
     "select event_id, tenant_id, reason from webhook_set_aside order by at desc, event_id limit 5";
-constexpr const char* kSecrets = "select id, tenant_id, secret, previous_secret, previous_expires_at from webhooks order by num limit $1";
+constexpr const char* kSecrets =
+    "select id, tenant_id, secret, previous_secret, previous_expires_at from webhooks order by num "
+    "limit $1";
 constexpr const char* kOverdue =
-    "select count(*) from (select 1 from webhook_deliveries where state in (1, 3) and queued_at < $1 limit $3) a"
-    " union all select count(*) from (select 1 from webhook_deliveries where state = 2 and queued_at < $2 limit $3) b";
-constexpr const char* kNeverSent = "select count(*), min(id) from webhook_deliveries where state = 0 and sent = 2";
+    "select count(*) from (select 1 from webhook_deliveries where state in (1, 3) and queued_at < "
+    "$1 limit $3) a"
+    " union all select count(*) from (select 1 from webhook_deliveries where state = 2 and "
+    "queued_at < $2 limit $3) b";
+constexpr const char* kNeverSent =
+    "select count(*), min(id) from webhook_deliveries where state = 0 and sent = 2";
 
 Finding finding(const char* check, Severity severity, std::string message, std::string fix) {
     Finding found;
@@ -41,7 +48,9 @@ Finding finding(const char* check, Severity severity, std::string message, std::
     return found;
 }
 
-void attach(Finding& found, Json details) { found.details = std::make_shared<const Json>(std::move(details)); }
+void attach(Finding& found, Json details) {
+    found.details = std::make_shared<const Json>(std::move(details));
+}
 
 Findings dead_letters(CheckContext& context) {
     std::int64_t count = 0;
@@ -53,7 +62,9 @@ Findings dead_letters(CheckContext& context) {
         count += row.get_int(2);
         if (webhooks.size() < 5) {
             webhooks.push_back(
-                {{"webhookId", row.get_text(0)}, {"tenantId", row.get_text(1)}, {"dead", row.get_int(2)}}
+                {{"webhookId", row.get_text(0)},
+                 {"tenantId", row.get_text(1)},
+                 {"dead", row.get_int(2)}}
             );
         }
     }
@@ -61,9 +72,11 @@ Findings dead_letters(CheckContext& context) {
         return {};
     }
     Finding found = finding(
-        "events.webhook-dead-letters", Severity::Warning,
+        "events.webhook-dead-letters",
+        Severity::Warning,
         std::to_string(count) + (count == 1 ? " delivery is dead" : " deliveries are dead"),
-        "fix the receivers, then: better-compute webhooks redeliver --all-tenants --state dead --yes"
+        "fix the receivers, then: better-compute webhooks redeliver --all-tenants --state dead "
+        "--yes"
     );
     found.count = count;
     attach(found, {{"webhooks", std::move(webhooks)}});
@@ -77,7 +90,8 @@ Findings backlog(CheckContext& context) {
         return {};
     }
     Finding found = finding(
-        "events.webhook-backlog", Severity::Warning,
+        "events.webhook-backlog",
+        Severity::Warning,
         std::to_string(late) + " deliveries are more than five minutes late",
         "usually no process runs events.deliver: start better-compute serve --roles controllers"
     );
@@ -102,10 +116,12 @@ Findings fanout_lag(CheckContext& context) {
     }
     if (*cursor > tail) {
         Finding found = finding(
-            "events.fanout-lag", Severity::Error,
-            "the fan-out cursor " + cursor->str() + " lies behind the end of the outbox " + tail.str() +
-                ": events would be skipped",
-            "was the database restored into another cluster? Start better-compute serve once: it raises the offset"
+            "events.fanout-lag",
+            Severity::Error,
+            "the fan-out cursor " + cursor->str() + " lies behind the end of the outbox " +
+                tail.str() + ": events would be skipped",
+            "was the database restored into another cluster? Start better-compute serve once: it "
+            "raises the offset"
         );
         return {found};
     }
@@ -114,9 +130,12 @@ Findings fanout_lag(CheckContext& context) {
         return {};
     }
     Finding found = finding(
-        "events.fanout-lag", Severity::Warning,
-        "the oldest event not fanned out is " + std::to_string((now - oldest.front().time) / 1000) + " s old",
-        "start a process with the controllers role, or look for a long transaction: better-compute doctor --check "
+        "events.fanout-lag",
+        Severity::Warning,
+        "the oldest event not fanned out is " + std::to_string((now - oldest.front().time) / 1000) +
+            " s old",
+        "start a process with the controllers role, or look for a long transaction: better-compute "
+        "doctor --check "
         "core.long-transactions"
     );
     attach(found, {{"eventId", oldest.front().id}, {"position", oldest.front().position.str()}});
@@ -130,22 +149,28 @@ Findings set_aside(CheckContext& context) {
         return {};
     }
     Finding found = finding(
-        "events.set-aside", Severity::Warning,
-        std::to_string(count) + (count == 1 ? " event was" : " events were") + " set aside and not queued",
-        "look at the reasons in details; delete the rows of webhook_set_aside once they are dealt with"
+        "events.set-aside",
+        Severity::Warning,
+        std::to_string(count) + (count == 1 ? " event was" : " events were") +
+            " set aside and not queued",
+        "look at the reasons in details; delete the rows of webhook_set_aside once they are dealt "
+        "with"
     );
     found.count = count;
     Json events = Json::array();
     for (const store::Row& aside : context.database.query(kNewestSetAside)) {
         events.push_back(
-            {{"eventId", aside.get_text(0)}, {"tenantId", aside.get_text(1)}, {"reason", aside.get_text(2)}}
+            {{"eventId", aside.get_text(0)},
+             {"tenantId", aside.get_text(1)},
+             {"reason", aside.get_text(2)}}
         );
     }
     attach(found, {{"events", std::move(events)}});
     return {found};
 }
 
-// How the webhooks' secrets open under the configured ones. Without a deployment secret nothing can be said (core.secret says that).
+// How the webhooks' secrets open under the configured ones. Without a deployment secret nothing can
+// be said (core.secret says that).
 struct SecretCounts {
     std::int64_t unreadable = 0;
     std::int64_t old = 0;
@@ -184,10 +209,13 @@ Findings unreadable_secrets(CheckContext& context) {
         return {};
     }
     Finding found = finding(
-        "events.unreadable-secrets", Severity::Error,
+        "events.unreadable-secrets",
+        Severity::Error,
         std::to_string(counts.unreadable) +
-            " webhooks have a signing secret that this deployment's secrets do not open; nothing is sent for them",
-        "list the secret they were sealed with in previous_secrets, or rotate them with webhooks.rotateSecret"
+            " webhooks have a signing secret that this deployment's secrets do not open; nothing "
+            "is sent for them",
+        "list the secret they were sealed with in previous_secrets, or rotate them with "
+        "webhooks.rotateSecret"
     );
     found.count = counts.unreadable;
     attach(found, {{"webhooks", std::move(counts.unreadable_ids)}});
@@ -200,8 +228,10 @@ Findings rotation_pending(CheckContext& context) {
         return {};
     }
     Finding found = finding(
-        "events.secret-rotation-pending", Severity::Warning,
-        std::to_string(counts.old) + " webhooks are still sealed under a previous deployment secret",
+        "events.secret-rotation-pending",
+        Severity::Warning,
+        std::to_string(counts.old) +
+            " webhooks are still sealed under a previous deployment secret",
         "better-compute secrets rotate"
     );
     found.count = counts.old;
@@ -219,7 +249,8 @@ Findings prune_behind(CheckContext& context) {
     };
     std::int64_t count = 0;
     for (const store::Row& row : context.database.query(
-             kOverdue, {overdue(retention->delivered_days), overdue(retention->dead_days), kCountCap}
+             kOverdue,
+             {overdue(retention->delivered_days), overdue(retention->dead_days), kCountCap}
          )) {
         count += row.get_int(0);
     }
@@ -227,7 +258,8 @@ Findings prune_behind(CheckContext& context) {
         return {};
     }
     Finding found = finding(
-        "events.prune-behind", Severity::Warning,
+        "events.prune-behind",
+        Severity::Warning,
         std::to_string(count) + " settled deliveries are two days past their retention",
         "usually no process runs events.prune: start better-compute serve --roles controllers"
     );
@@ -242,29 +274,15 @@ Findings never_sent(CheckContext& context) {
         return {};
     }
     Finding found = finding(
-        "events.never-sent", Severity::Warning,
-        std::to_string(count) + " deliveries used up their attempts without one being sent; they wait and are tried daily",
+        "events.never-sent",
+        Severity::Warning,
+        std::to_string(count) +
+            " deliveries used up their attempts without one being sent; they wait and are tried "
+            "daily",
         "look why the delivering process ends: better-compute webhooks explain " + row.get_text(1)
     );
     found.count = count;
     return {found};
-}
-
-Findings insecure_receivers(CheckContext& context) {
-    const config::Events& events = context.config.events;
-    std::string open;
-    if (events.allow_insecure) {
-        open = "http receivers are allowed (events.allow_insecure)";
-    }
-    if (events.allow_private) {
-        open += std::string(open.empty() ? "" : "; ") + "private and loopback receivers are allowed (events.allow_private)";
-    }
-    if (open.empty()) {
-        return {};
-    }
-    return {finding(
-        "events.insecure-receivers", Severity::Warning, open, "these are for development: remove them from the configuration"
-    )};
 }
 
 }  // namespace
@@ -279,7 +297,6 @@ std::vector<method::Check> checks() {
         {"events.secret-rotation-pending", rotation_pending},
         {"events.prune-behind", prune_behind},
         {"events.never-sent", never_sent},
-        {"events.insecure-receivers", insecure_receivers},
     };
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kFlushResults = 256;
 constexpr std::int64_t kFlushMs = 20;
-constexpr std::int64_t kSendMarginMs = 1'000;  // a send starts only with its time-out and this left of the lease
+constexpr std::int64_t kSendMarginMs =
+    1'000;  // a send starts only with its time-out and this left of the lease
 
 std::int64_t new_token(Rng& rng) {
     std::uint64_t bits = 0;
@@ -24,7 +25,13 @@ std::int64_t new_token(Rng& rng) {
 std::string phases_of(const net::Timings& t) {
     std::array<char, 96> text{};
     const int size = std::snprintf(
-        text.data(), text.size(), "%.1f,%.1f,%.1f,%.1f,%.1f", t.resolve_ms, t.connect_ms, t.tls_ms, t.first_byte_ms,
+        text.data(),
+        text.size(),
+        "%.1f,%.1f,%.1f,%.1f,%.1f",
+        t.resolve_ms,
+        t.connect_ms,
+        t.tls_ms,
+        t.first_byte_ms,
         t.total_ms
     );
     return {text.data(), static_cast<std::size_t>(size)};
@@ -51,12 +58,14 @@ EpochMs Engine::lease_end() const {
 }
 
 std::array<int, kLaneClasses> Engine::free_lanes_locked() const {
-    std::array<int, kLaneClasses> free = {options_.fast_lanes, options_.slow_lanes, options_.unproven_lanes};
+    std::array<int, kLaneClasses> free = {
+        options_.fast_lanes, options_.slow_lanes, options_.unproven_lanes};
     for (const auto& [webhook, lane] : lanes_) {
-        // Counted where it is served: a lane that turned slow keeps its place in the first loop until it has left it.
-        const LaneClass place = lane->is_in_slow_loop                          ? LaneClass::Slow
+        // Counted where it is served: a lane that turned slow keeps its place in the first loop
+        // until it has left it.
+        const LaneClass place = lane->is_in_slow_loop                     ? LaneClass::Slow
                                 : lane->lane_class == LaneClass::Unproven ? LaneClass::Unproven
-                                                                               : LaneClass::Fast;
+                                                                          : LaneClass::Fast;
         --free[static_cast<std::size_t>(place)];
     }
     return free;
@@ -144,7 +153,7 @@ int Engine::rows_held() const {
 }
 
 net::Go Engine::before_send(const net::Attempt& attempt, net::HeaderBlock& headers) {
-    std::shared_ptr<Signer> signer;  // keeps it while a rotation replaces it
+    Signer* signer = nullptr;  // the lane stays while a row of it is in the loop
     SignedDelivery delivery;
     std::string type;
     std::string id;
@@ -170,7 +179,7 @@ net::Go Engine::before_send(const net::Attempt& attempt, net::HeaderBlock& heade
             return net::Go::Hold;
         }
         row.started_at = now;
-        signer = lane.signer;
+        signer = lane.signer.get();
         with_previous = lane.previous_expires_at > now;
         type = row.type;
         id = row.id;
@@ -205,7 +214,10 @@ void Engine::on_result(net::AttemptResult result) {
             counters_.handed_back.fetch_add(1, std::memory_order_relaxed);
         } else {
             Verdict verdict = judge(
-                runtime_.config.events.delivery, result, row.attempt, ended_at,
+                runtime_.config.events.delivery,
+                result,
+                row.attempt,
+                ended_at,
                 runtime_.config.events.jitter ? &runtime_.rng : nullptr
             );
             s.state = verdict.state;
@@ -223,11 +235,14 @@ void Engine::on_result(net::AttemptResult result) {
             s.phases = phases_of(result.timings);
             const bool is_slow = ended_at - s.started_at >= options_.slow_ms;
             lane.is_careful = false;
-            lane.lane_class = verdict.state == DeliveryState::Delivered && !is_slow ? LaneClass::Fast : LaneClass::Slow;
+            lane.lane_class = verdict.state == DeliveryState::Delivered && !is_slow
+                                  ? LaneClass::Fast
+                                  : LaneClass::Slow;
             if (lane.is_in_slow_loop != (lane.lane_class == LaneClass::Slow)) {
                 lane.is_ending = true;
             }
-            // A receiver that hangs gives the rest of its rows back at once; one that fails quickly goes on with them.
+            // A receiver that hangs gives the rest of its rows back at once; one that fails quickly
+            // goes on with them.
             drops_lane = is_slow && !lane.is_in_slow_loop;
             auto& count = verdict.state == DeliveryState::Delivered ? counters_.delivered
                           : verdict.state == DeliveryState::Dead    ? counters_.dead

@@ -7,8 +7,10 @@
 namespace compute::events {
 namespace {
 
-std::shared_ptr<Signer> make_signer(const LaneSecrets& secrets) {
-    return std::make_shared<Signer>(secrets.current, secrets.previous ? &*secrets.previous : nullptr);
+std::unique_ptr<Signer> make_signer(const LaneSecrets& secrets) {
+    return std::make_unique<Signer>(
+        secrets.current, secrets.previous ? &*secrets.previous : nullptr
+    );
 }
 
 }  // namespace
@@ -21,12 +23,8 @@ void Engine::apply(const Plan& plan, Outcome& outcome, StepReport& report) {
         runtime_.log.error("events.deliver.secret_unreadable", {{"webhook", id}});
     }
     std::unordered_map<std::int64_t, const LaneRow*> now_is;
-    std::unordered_map<std::int64_t, LaneSecrets> changed_secrets;
     for (const LaneRow& row : outcome.webhooks) {
         now_is.emplace(row.webhook, &row);
-        if (row.revision != lanes_.at(row.webhook)->revision) {
-            changed_secrets.emplace(row.webhook, open_secrets(row));
-        }
     }
     const std::unordered_set<std::int64_t> renewed(outcome.renewed.begin(), outcome.renewed.end());
     std::vector<std::pair<Outbound*, net::LaneKey>> resume;
@@ -63,42 +61,44 @@ void Engine::apply(const Plan& plan, Outcome& outcome, StepReport& report) {
         for (const std::int64_t webhook : plan.held) {
             Lane& lane = *lanes_.at(webhook);
             const auto found = now_is.find(webhook);
-            if (lane.is_lost || (found != now_is.end() && found->second->revision == lane.revision)) {
+            if (lane.is_lost ||
+                (found != now_is.end() && found->second->revision == lane.revision)) {
                 continue;
             }
             if (found == now_is.end() || !found->second->is_active) {
                 lose(lane);
                 continue;
             }
-            // Another URL is for the next holder; another secret signs from the next send on.
-            const LaneSecrets& secrets = changed_secrets.at(webhook);
+            // Whatever changed - URL, secret, a pause that is over already - is for whoever takes
+            // the lane next. What waits in the loop goes back; a row that was cancelled meanwhile
+            // stays so.
             lane.revision = found->second->revision;
-            if (!secrets.is_readable || !lane.url || lane.url->text != found->second->url) {
-                lane.is_ending = true;
-                drop.emplace_back(&loop_of(lane), static_cast<net::LaneKey>(webhook));
-            } else {
-                lane.signer = make_signer(secrets);
-                lane.previous_expires_at = found->second->previous_expires_at.value_or(0);
-            }
+            lane.is_ending = true;
+            drop.emplace_back(&loop_of(lane), static_cast<net::LaneKey>(webhook));
         }
         for (const std::int64_t webhook : outcome.released) {
             lanes_.erase(webhook);
         }
-        std::erase_if(lanes_, [](const auto& entry) { return entry.second->is_lost && entry.second->rows == 0; });
+        std::erase_if(lanes_, [](const auto& entry) {
+            return entry.second->is_lost && entry.second->rows == 0;
+        });
         apply_claims(outcome, report, submit);
         if (plan.is_claiming) {
             next_due_ = outcome.next_due;
         }
-        counters_.lanes_held.store(static_cast<std::int64_t>(lanes_.size()), std::memory_order_relaxed);
-    }
-    for (const auto& [loop, lane] : drop) {
-        loop->drop_lane(lane);
+        counters_.lanes_held.store(
+            static_cast<std::int64_t>(lanes_.size()), std::memory_order_relaxed
+        );
     }
     if (!submit[0].empty()) {
         fast_->submit(std::move(submit[0]));
     }
     if (!submit[1].empty()) {
         slow_->submit(std::move(submit[1]));
+    }
+    // After the submits: a lane that ends may have been topped up in the same transaction.
+    for (const auto& [loop, lane] : drop) {
+        loop->drop_lane(lane);
     }
     for (const auto& [loop, lane] : resume) {
         loop->resume(lane);
@@ -107,9 +107,12 @@ void Engine::apply(const Plan& plan, Outcome& outcome, StepReport& report) {
     report.passes = (report.claimed + limit - 1) / limit;
 }
 
-void Engine::apply_claims(Outcome& outcome, StepReport& report, std::array<std::vector<net::Attempt>, 2>& submit) {
+void Engine::apply_claims(
+    Outcome& outcome, StepReport& report, std::array<std::vector<net::Attempt>, 2>& submit
+) {
     const UrlRules rules = url_rules(runtime_.config.events);
-    std::unordered_map<std::int64_t, std::string> refused;  // why a lane's URL may not be reached any more
+    std::unordered_map<std::int64_t, std::string>
+        refused;  // why a lane's URL may not be reached any more
     for (PickedLane& picked : outcome.picked) {
         auto lane = std::make_unique<Lane>();
         lane->webhook = picked.row.webhook;
@@ -118,7 +121,9 @@ void Engine::apply_claims(Outcome& outcome, StepReport& report, std::array<std::
         try {
             lane->url = std::make_shared<const net::Url>(check_webhook_url(picked.row.url, rules));
         } catch (const ComputeError& error) {
-            refused.emplace(lane->webhook, error.message());  // the configuration changed since it was saved
+            refused.emplace(
+                lane->webhook, error.message()
+            );  // the configuration changed since it was saved
         }
         lane->signer = make_signer(picked.secrets);
         lane->previous_expires_at = picked.row.previous_expires_at.value_or(0);
@@ -128,7 +133,8 @@ void Engine::apply_claims(Outcome& outcome, StepReport& report, std::array<std::
         lane->lease_until = outcome.lease_until;
         lanes_[lane->webhook] = std::move(lane);
     }
-    std::unordered_map<std::int64_t, std::shared_ptr<const std::string>> bodies;  // one copy for all webhooks of an event
+    std::unordered_map<std::int64_t, std::shared_ptr<const std::string>>
+        bodies;  // one copy for all webhooks of an event
     const EpochMs now = runtime_.clock.now_ms();
     const std::chrono::milliseconds timeout(runtime_.config.events.delivery.timeout_ms);
     for (std::vector<ClaimedRow>* rows : {&outcome.top_ups, &outcome.claims}) {
@@ -147,7 +153,8 @@ void Engine::apply_claims(Outcome& outcome, StepReport& report, std::array<std::
                 net::AttemptResult result;
                 const auto why = refused.find(row.webhook);
                 result.error = why == refused.end() ? "url: may not be reached" : why->second;
-                Verdict verdict = judge(runtime_.config.events.delivery, result, row.attempt, now, nullptr);
+                Verdict verdict =
+                    judge(runtime_.config.events.delivery, result, row.attempt, now, nullptr);
                 s.seq = row.seq;
                 s.webhook = row.webhook;
                 s.state = verdict.state;
@@ -185,7 +192,9 @@ void Engine::apply_claims(Outcome& outcome, StepReport& report, std::array<std::
             submit[lane.is_in_slow_loop ? 1 : 0].push_back(std::move(attempt));
         }
     }
-    counters_.claimed.fetch_add(static_cast<std::uint64_t>(report.claimed), std::memory_order_relaxed);
+    counters_.claimed.fetch_add(
+        static_cast<std::uint64_t>(report.claimed), std::memory_order_relaxed
+    );
 }
 
 }  // namespace compute::events

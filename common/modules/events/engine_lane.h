@@ -15,7 +15,7 @@ namespace compute::events {
 
 // A webhook's secrets as they were opened; `is_readable` false when they could not be.
 struct LaneSecrets {
-    std::string sealed;           // what was opened, to see when it changed
+    std::string sealed;  // what was opened, to see when it changed
     std::string sealed_previous;
     bool is_readable = false;
     crypto::Secret current;
@@ -27,7 +27,7 @@ struct Lane {
     std::string webhook_id;
     std::int64_t revision = 0;
     std::shared_ptr<const net::Url> url;  // shared with the attempts in the loop
-    std::shared_ptr<Signer> signer;       // shared with the send under way while it is replaced; used by the lane's loop alone
+    std::unique_ptr<Signer> signer;       // used by the lane's loop alone
     EpochMs previous_expires_at = 0;      // 0: no previous secret
     bool is_in_slow_loop = false;
     LaneClass lane_class = LaneClass::Unproven;  // as it will be given back
@@ -35,8 +35,8 @@ struct Lane {
     bool is_ending = false;  // nothing more is claimed for it
     bool is_lost = false;    // not ours any more: nothing of it is sent
     EpochMs lease_until = 0;
-    int rows = 0;            // in the loop
-    int session_rows = 0;    // claimed since it was picked
+    int rows = 0;               // in the loop
+    int session_rows = 0;       // claimed since it was picked
     EpochMs last_next_at = -1;  // place of the last row claimed
     std::int64_t last_seq = -1;
     bool wants_renewal = false;

@@ -19,9 +19,9 @@ struct Engine::Plan {
     store::IntList marks;
     store::IntList renewals;
     std::vector<ClaimLane> top_ups;
-    std::vector<Release> drained;  // nothing of them in the loops; released unless topped up
-    store::IntList touched;        // every lane the transaction writes for, ascending
-    store::IntList held;           // when has_changes
+    std::vector<Release>
+        drained;          // nothing of them in the loops; released unless topped up; ascending
+    store::IntList held;  // when has_changes
     std::array<int, kLaneClasses> free_lanes{};
 };
 
@@ -43,6 +43,15 @@ struct Engine::Outcome {
     std::vector<ClaimedRow> claims;
     std::vector<std::string> unreadable;  // webhook ids, for the log
     std::array<EpochMs, kLaneClasses> next_due{};
+};
+
+struct Engine::Picking {
+    store::IntList expired;
+    store::IntList paused;
+    store::IntList deleted;
+    std::vector<Release> releases;
+    std::array<bool, kLaneClasses> is_drawn{};  // every due lane that nobody has locked was taken
+    std::size_t count = 0;
 };
 
 }  // namespace compute::events

@@ -23,11 +23,13 @@ using outbox::Position;
 using outbox::StoredEvent;
 
 constexpr const char* kAnchor =
-    "insert into event_cursors (name, txid, seq, anchored_at, updated_at) values ($1, $2, $3, $4, $4)"
+    "insert into event_cursors (name, txid, seq, anchored_at, updated_at) values ($1, $2, $3, $4, "
+    "$4)"
     " on conflict (name) do nothing";
 constexpr const char* kFindCursor = "select txid, seq from event_cursors where name = $1";
 constexpr const char* kMoveCursor =
-    "update event_cursors set txid = $4, seq = $5, updated_at = $6 where name = $1 and txid = $2 and seq = $3";
+    "update event_cursors set txid = $4, seq = $5, updated_at = $6 where name = $1 and txid = $2 "
+    "and seq = $3";
 constexpr store::Sql kCandidates(
     "select num, tenant_id, id, patterns, visible_mark from webhooks where active = 1"
     " and tenant_id in (select value from json_each($1)) order by num",
@@ -35,14 +37,19 @@ constexpr store::Sql kCandidates(
     " and tenant_id = any($1::text[]) order by num"
 );
 constexpr store::Sql kLockLanes(
-    "select 1", "select webhook from webhook_lanes where webhook = any($1::bigint[]) order by webhook for update"
+    "select 1",
+    "select webhook from webhook_lanes where webhook = any($1::bigint[]) order by webhook for "
+    "update"
 );
 constexpr store::Sql kTouchLanes(
-    "update webhook_lanes set due_at = $2 where webhook in (select value from json_each($1)) and token is null and due_at > $2",
-    "update webhook_lanes set due_at = $2 where webhook = any($1::bigint[]) and token is null and due_at > $2"
+    "update webhook_lanes set due_at = $2 where webhook in (select value from json_each($1)) and "
+    "token is null and due_at > $2",
+    "update webhook_lanes set due_at = $2 where webhook = any($1::bigint[]) and token is null and "
+    "due_at > $2"
 );
 constexpr const char* kInsertBody =
-    "insert into webhook_bodies (event_id, tenant_id, type, position, body) values ($1, $2, $3, $4, $5)"
+    "insert into webhook_bodies (event_id, tenant_id, type, position, body) values ($1, $2, $3, "
+    "$4, $5)"
     " on conflict (event_id) do nothing";
 constexpr const char* kInsertBodies =
     "insert into webhook_bodies (event_id, tenant_id, type, position, body)"
@@ -58,12 +65,15 @@ constexpr store::Sql kInsertDeliveries(
     " where true order by j.key on conflict (webhook, event) do nothing",
     "insert into webhook_deliveries (id, webhook, event, state, next_at, queued_at)"
     " select x.id, l.webhook, b.event, 0, $4, $4"
-    " from unnest($1::bigint[], $2::text[], $3::text[]) with ordinality as x(webhook, event_id, id, n)"
-    " join webhook_lanes l on l.webhook = x.webhook join webhook_bodies b on b.event_id = x.event_id"
+    " from unnest($1::bigint[], $2::text[], $3::text[]) with ordinality as x(webhook, event_id, "
+    "id, n)"
+    " join webhook_lanes l on l.webhook = x.webhook join webhook_bodies b on b.event_id = "
+    "x.event_id"
     " order by x.n on conflict (webhook, event) do nothing"
 );
 constexpr const char* kSetAside =
-    "insert into webhook_set_aside (event_id, tenant_id, type, position, reason, at) values ($1, $2, $3, $4, $5, $6)"
+    "insert into webhook_set_aside (event_id, tenant_id, type, position, reason, at) values ($1, "
+    "$2, $3, $4, $5, $6)"
     " on conflict (event_id) do nothing";
 
 struct Candidate {
@@ -87,7 +97,8 @@ struct Batch {
     Position from;
     std::vector<StoredEvent> events;
     std::unordered_map<std::string, std::vector<Candidate>> candidates;  // by tenant
-    std::vector<const StoredEvent*> bodied;  // the events that someone wants, in order, and their bodies
+    std::vector<const StoredEvent*>
+        bodied;  // the events that someone wants, in order, and their bodies
     std::vector<std::string> bodies;
     std::vector<Queued> queue;
     std::vector<SetAside> set_aside;
@@ -104,7 +115,10 @@ void insert_bodies(store::Transaction& tx, const Batch& batch) {
     if (tx.engine() == store::Engine::Sqlite) {
         for (std::size_t i = 0; i < batch.bodied.size(); ++i) {
             const StoredEvent& event = *batch.bodied[i];
-            tx.execute(kInsertBody, {event.id, event.tenant_id, event.type, event.position.str(), batch.bodies[i]});
+            tx.execute(
+                kInsertBody,
+                {event.id, event.tenant_id, event.type, event.position.str(), batch.bodies[i]}
+            );
         }
         return;
     }
@@ -122,7 +136,11 @@ void insert_bodies(store::Transaction& tx, const Batch& batch) {
     }
     tx.defer(
         kInsertBodies,
-        {std::move(ids), std::move(tenants), std::move(types), std::move(positions), std::move(bodies)}
+        {std::move(ids),
+         std::move(tenants),
+         std::move(types),
+         std::move(positions),
+         std::move(bodies)}
     );
 }
 
@@ -135,7 +153,8 @@ void insert_deliveries(store::Transaction& tx, const Batch& batch, EpochMs now) 
     std::sort(lanes.begin(), lanes.end());
     lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
     if (tx.engine() == store::Engine::Postgres) {
-        // Lanes first, in order: whoever empties a lane either sees these rows or finds the lane touched.
+        // Lanes first, in order: whoever empties a lane either sees these rows or finds the lane
+        // touched.
         tx.defer(kLockLanes, {lanes});
         tx.defer(kTouchLanes, {lanes, now});
         store::TextList events;
@@ -158,7 +177,9 @@ void insert_deliveries(store::Transaction& tx, const Batch& batch, EpochMs now) 
 // False when another process moved the cursor first.
 bool write_batch(store::Transaction& tx, const Batch& batch, EpochMs now) {
     const Position to = batch.events.back().position;
-    if (tx.execute(kMoveCursor, {kFanoutCursor, batch.from.txid, batch.from.seq, to.txid, to.seq, now}) == 0) {
+    if (tx.execute(
+            kMoveCursor, {kFanoutCursor, batch.from.txid, batch.from.seq, to.txid, to.seq, now}
+        ) == 0) {
         return false;
     }
     fail_point("fanout-after-cursor");
@@ -168,7 +189,10 @@ bool write_batch(store::Transaction& tx, const Batch& batch, EpochMs now) {
     }
     for (const SetAside& aside : batch.set_aside) {
         const StoredEvent& event = *aside.event;
-        tx.defer(kSetAside, {event.id, event.tenant_id, event.type, event.position.str(), aside.reason, now});
+        tx.defer(
+            kSetAside,
+            {event.id, event.tenant_id, event.type, event.position.str(), aside.reason, now}
+        );
     }
     fail_point("fanout-before-commit");
     return true;
@@ -177,13 +201,16 @@ bool write_batch(store::Transaction& tx, const Batch& batch, EpochMs now) {
 }  // namespace
 
 void anchor_cursor(const method::Runtime& runtime) {
-    runtime.database.write([&](store::Transaction& tx) {
-        if (find_cursor(tx)) {
-            return;
-        }
-        const Position tail = outbox::tail(tx);
-        tx.execute(kAnchor, {kFanoutCursor, tail.txid, tail.seq, runtime.clock.now_ms()});
-    }, store::Purpose::Background);
+    runtime.database.write(
+        [&](store::Transaction& tx) {
+            if (find_cursor(tx)) {
+                return;
+            }
+            const Position tail = outbox::tail(tx);
+            tx.execute(kAnchor, {kFanoutCursor, tail.txid, tail.seq, runtime.clock.now_ms()});
+        },
+        store::Purpose::Background
+    );
 }
 
 struct Fanout::Impl {
@@ -198,34 +225,39 @@ struct Fanout::Impl {
     const std::vector<std::string>* patterns_of(std::int64_t webhook, const std::string& text) {
         std::unique_ptr<Compiled>& slot = compiled[webhook];
         if (!slot || slot->text != text) {
-            slot = std::make_unique<Compiled>(
-                Compiled{text, Json::parse(text).get<std::vector<std::string>>()}
-            );
+            slot = std::make_unique<Compiled>(Compiled{
+                text, Json::parse(text).get<std::vector<std::string>>()});
         }
         return &slot->patterns;
     }
 
-    // The events behind the cursor and the webhooks of their tenants, in one snapshot. A webhook created, resumed, paused or
-    // deleted after it is no matter: what this batch holds was visible before the creation or the resume; rows queued for a
-    // webhook paused since are cancelled when their lane is looked at; for a deleted one none are queued.
+    // The events behind the cursor and the webhooks of their tenants, in one snapshot. A webhook
+    // created, resumed, paused or deleted after it is no matter: what this batch holds was visible
+    // before the creation or the resume; rows queued for a webhook paused since are cancelled when
+    // their lane is looked at; for a deleted one none are queued.
     void read(const method::Runtime& runtime, Batch& out, int limit) {
         store::Rows rows;
-        runtime.database.read([&](store::Transaction& tx) {
-            out = {};
-            const auto cursor = find_cursor(tx);
-            if (!cursor) {
-                throw ComputeError(ErrorCode::InvalidState, "fan-out: the cursor is not anchored yet");
-            }
-            out.from = *cursor;
-            out.events = outbox::read_after(tx, *cursor, limit);
-            std::set<std::string> tenants;
-            for (const StoredEvent& event : out.events) {
-                tenants.insert(event.tenant_id.str());
-            }
-            if (!tenants.empty()) {
-                rows = tx.query(kCandidates, {store::TextList(tenants.begin(), tenants.end())});
-            }
-        }, store::Purpose::Background);
+        runtime.database.read(
+            [&](store::Transaction& tx) {
+                out = {};
+                const auto cursor = find_cursor(tx);
+                if (!cursor) {
+                    throw ComputeError(
+                        ErrorCode::InvalidState, "fan-out: the cursor is not anchored yet"
+                    );
+                }
+                out.from = *cursor;
+                out.events = outbox::read_after(tx, *cursor, limit);
+                std::set<std::string> tenants;
+                for (const StoredEvent& event : out.events) {
+                    tenants.insert(event.tenant_id.str());
+                }
+                if (!tenants.empty()) {
+                    rows = tx.query(kCandidates, {store::TextList(tenants.begin(), tenants.end())});
+                }
+            },
+            store::Purpose::Background
+        );
         if (compiled.size() > rows.size() + 10'000) {
             compiled.clear();
         }
@@ -251,12 +283,20 @@ struct Fanout::Impl {
                     candidate.patterns->end(),
                     [&](const std::string& pattern) { return pattern_matches(pattern, event.type); }
                 );
-                if (!is_wanted || outbox::was_visible(event.position, candidate.visible_mark, engine)) {
+                if (!is_wanted ||
+                    outbox::was_visible(event.position, candidate.visible_mark, engine)) {
                     continue;
                 }
                 if (body.empty()) {
-                    body = event_body({event.id, event.type, event.tenant_id.str(), event.subject, event.time,
-                                       event.position.str(), event.data});
+                    body = event_body(
+                        {event.id,
+                         event.type,
+                         event.tenant_id.str(),
+                         event.subject,
+                         event.time,
+                         event.position.str(),
+                         event.data}
+                    );
                     std::string reason = why_unqueueable(event, body);
                     if (!reason.empty()) {
                         batch_out.set_aside.push_back({&event, std::move(reason)});
@@ -273,7 +313,9 @@ struct Fanout::Impl {
     }
 
     // nullopt when another process was faster.
-    std::optional<FanoutReport> pass(const method::Runtime& runtime, int limit, const std::string& give_up_reason) {
+    std::optional<FanoutReport> pass(
+        const method::Runtime& runtime, int limit, const std::string& give_up_reason
+    ) {
         Batch work;
         read(runtime, work, limit);
         if (work.events.empty()) {
@@ -286,7 +328,8 @@ struct Fanout::Impl {
         }
         const EpochMs now = runtime.clock.now_ms();
         const bool is_mine = runtime.database.write(
-            [&](store::Transaction& tx) { return write_batch(tx, work, now); }, store::Purpose::Background
+            [&](store::Transaction& tx) { return write_batch(tx, work, now); },
+            store::Purpose::Background
         );
         if (!is_mine) {
             return std::nullopt;
@@ -304,8 +347,9 @@ struct Fanout::Impl {
         return report;
     }
 
-    // A batch that cannot be written for a reason that lies in it must not block the outbox: its first event goes alone, and
-    // when that fails too it is set aside. A database that is away is no such reason.
+    // A batch that cannot be written for a reason that lies in it must not block the outbox: its
+    // first event goes alone, and when that fails too it is set aside. A database that is away is
+    // no such reason.
     std::optional<FanoutReport> pass_safely(const method::Runtime& runtime) {
         try {
             return pass(runtime, batch, {});
@@ -336,7 +380,9 @@ struct Fanout::Impl {
     }
 };
 
-Fanout::Fanout(int batch) : impl_(std::make_unique<Impl>()) { impl_->batch = batch; }
+Fanout::Fanout(int batch) : impl_(std::make_unique<Impl>()) {
+    impl_->batch = batch;
+}
 Fanout::~Fanout() = default;
 
 FanoutReport Fanout::run_once(const method::Runtime& runtime) {
@@ -345,7 +391,8 @@ FanoutReport Fanout::run_once(const method::Runtime& runtime) {
         return {.is_full = true};  // look again behind the cursor that another process moved
     }
     if (report->deliveries > 0) {
-        // After the commit; when the process dies here the safety net of delivery finds the rows within two seconds.
+        // After the commit; when the process dies here the safety net of delivery finds the rows
+        // within two seconds.
         runtime.wake.wake(kDeliveriesChannel);
         runtime.database.notify(kDeliveriesChannel);
     }

@@ -1,8 +1,10 @@
-// Fan-out: reads the outbox behind its cursor and queues one delivery for each webhook that wants an event. An event is queued
-// for the active webhooks of its tenant whose patterns match and which could not yet see it when they were created or last resumed.
+// Fan-out: reads the outbox behind its cursor and queues one delivery for each webhook that wants
+// an event. An event is queued for the active webhooks of its tenant whose patterns match and which
+// could not yet see it when they were created or last resumed.
 //
-// Reading, matching and serializing happen outside the writing transaction; that one compares the cursor, and moves it together
-// with the rows it queues. So any number of processes may run this: who comes second finds the cursor moved and queues nothing.
+// Reading, matching and serializing happen outside the writing transaction; that one compares the
+// cursor, and moves it together with the rows it queues. So any number of processes may run this:
+// who comes second finds the cursor moved and queues nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +17,8 @@ namespace compute::events {
 inline constexpr const char* kFanoutCursor = "webhooks";
 inline constexpr int kFanoutBatch = 500;  // events of one transaction
 
-// Sets the cursor at the tail of the outbox unless there is one: history from before the first start is never sent, and a restart
-// never skips anything.
+// Sets the cursor at the tail of the outbox unless there is one: history from before the first
+// start is never sent, and a restart never skips anything.
 void anchor_cursor(const method::Runtime& runtime);
 
 struct FanoutReport {

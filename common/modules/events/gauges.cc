@@ -7,7 +7,8 @@ using Samples = std::vector<std::pair<std::map<std::string, std::string>, double
 
 // Dead rows have a partial index of their own; pending ones are counted up to a bound.
 constexpr const char* kQueue =
-    "select (select count(*) from (select 1 from webhook_deliveries where state = 0 limit 100000) p),"
+    "select (select count(*) from (select 1 from webhook_deliveries where state = 0 limit 100000) "
+    "p),"
     " (select count(*) from (select 1 from webhook_deliveries where state = 2 limit 100000) d)";
 constexpr const char* kCursorAge = "select min(updated_at) from event_cursors";
 
@@ -20,7 +21,8 @@ Samples queue(const method::Runtime& runtime) {
 }
 
 Samples cursor_moved(const method::Runtime& runtime) {
-    const auto moved = runtime.database.query(kCursorAge, {}, store::Purpose::Background).at(0).find_int(0);
+    const auto moved =
+        runtime.database.query(kCursorAge, {}, store::Purpose::Background).at(0).find_int(0);
     if (!moved) {
         return {};
     }
@@ -31,9 +33,14 @@ Samples cursor_moved(const method::Runtime& runtime) {
 
 std::vector<method::Gauge> gauges(std::shared_ptr<const EngineCounters> counters) {
     return {
-        {"better_compute_webhook_queue", "Deliveries in the database that are pending or dead, counted up to 100,000", queue},
-        {"better_compute_webhook_fanout_moved_seconds", "When the fan-out cursor last moved, seconds since 1970", cursor_moved},
-        {"better_compute_webhook_attempts", "Attempts of this process since its start, by result",
+        {"better_compute_webhook_queue",
+         "Deliveries in the database that are pending or dead, counted up to 100,000",
+         queue},
+        {"better_compute_webhook_fanout_moved_seconds",
+         "When the fan-out cursor last moved, seconds since 1970",
+         cursor_moved},
+        {"better_compute_webhook_attempts",
+         "Attempts of this process since its start, by result",
          [counters](const method::Runtime&) -> Samples {
              const auto value = [](const std::atomic<std::uint64_t>& count) {
                  return static_cast<double>(count.load(std::memory_order_relaxed));
@@ -45,11 +52,14 @@ std::vector<method::Gauge> gauges(std::shared_ptr<const EngineCounters> counters
                  {{{"result", "handed_back"}}, value(counters->handed_back)},
              };
          }},
-        {"better_compute_webhook_lanes", "Webhooks that this process holds a lease for",
+        {"better_compute_webhook_lanes",
+         "Webhooks that this process holds a lease for",
          [counters](const method::Runtime&) -> Samples {
-             return {{{}, static_cast<double>(counters->lanes_held.load(std::memory_order_relaxed))}};
+             return {
+                 {{}, static_cast<double>(counters->lanes_held.load(std::memory_order_relaxed))}};
          }},
-        {"better_compute_webhook_leases_lost", "Leases of this process that another one took over, or a pause ended",
+        {"better_compute_webhook_leases_lost",
+         "Leases of this process that another one took over, or a pause ended",
          [counters](const method::Runtime&) -> Samples {
              return {{{}, static_cast<double>(counters->refused.load(std::memory_order_relaxed))}};
          }},

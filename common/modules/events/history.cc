@@ -5,14 +5,17 @@
 namespace compute::events {
 namespace {
 
-constexpr const char* kNumbersOfTenant = "select num from webhooks where tenant_id = $1 order by num";
+constexpr const char* kNumbersOfTenant =
+    "select num from webhooks where tenant_id = $1 order by num";
 
-// $1 webhooks, $2 event and $3 webhook of the place before, $4 limit, $5 state. One index range per webhook, then the newest of all.
-#define COMPUTE_HISTORY_POSTGRES(CONDITION)                                                                            \
-    "select " COMPUTE_DELIVERY_COLUMNS                                                                               \
-    " from unnest($1::bigint[]) as n(webhook) join webhooks w on w.num = n.webhook"                                   \
-    " cross join lateral (select * from webhook_deliveries x where x.webhook = n.webhook"                             \
-    " and (x.event < $2 or (x.event = $2 and x.webhook < $3)) " CONDITION " order by x.event desc limit $4) d"         \
+// $1 webhooks, $2 event and $3 webhook of the place before, $4 limit, $5 state. One index range per
+// webhook, then the newest of all.
+#define COMPUTE_HISTORY_POSTGRES(CONDITION)                                               \
+    "select " COMPUTE_DELIVERY_COLUMNS                                                    \
+    " from unnest($1::bigint[]) as n(webhook) join webhooks w on w.num = n.webhook"       \
+    " cross join lateral (select * from webhook_deliveries x where x.webhook = n.webhook" \
+    " and (x.event < $2 or (x.event = $2 and x.webhook < $3)) " CONDITION                 \
+    " order by x.event desc limit $4) d"                                                  \
     " join webhook_bodies b on b.event = d.event order by d.event desc, d.webhook desc limit $4"
 constexpr const char* kHistoryAll = COMPUTE_HISTORY_POSTGRES("");
 // The state is text of the statement, so that a partial index may serve it.
@@ -22,10 +25,11 @@ constexpr const char* kHistoryDead = COMPUTE_HISTORY_POSTGRES("and x.state = 2")
 constexpr const char* kHistoryCancelled = COMPUTE_HISTORY_POSTGRES("and x.state = 3");
 
 // SQLite has no lateral join: one statement per webhook.
-#define COMPUTE_HISTORY_SQLITE(CONDITION)                                                                     \
-    "select " COMPUTE_DELIVERY_COLUMNS                                                                        \
-    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on b.event = d.event" \
-    " where d.webhook = $1 and (d.event < $2 or (d.event = $2 and d.webhook < $3)) " CONDITION                   \
+#define COMPUTE_HISTORY_SQLITE(CONDITION)                                                       \
+    "select " COMPUTE_DELIVERY_COLUMNS                                                          \
+    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on " \
+    "b.event = d.event"                                                                         \
+    " where d.webhook = $1 and (d.event < $2 or (d.event = $2 and d.webhook < $3)) " CONDITION  \
     " order by d.event desc limit $4"
 constexpr const char* kOneAll = COMPUTE_HISTORY_SQLITE("");
 constexpr const char* kOnePending = COMPUTE_HISTORY_SQLITE("and d.state = 0");
@@ -62,30 +66,37 @@ constexpr store::Sql kFindDeliveryLocked(
     " join webhook_bodies b on b.event = d.event where d.id = $2 and w.tenant_id = $1",
     "select " COMPUTE_DELIVERY_COLUMNS
     ", w.active from webhook_deliveries d join webhooks w on w.num = d.webhook"
-    " join webhook_bodies b on b.event = d.event where d.id = $2 and w.tenant_id = $1 for update of w"
+    " join webhook_bodies b on b.event = d.event where d.id = $2 and w.tenant_id = $1 for update "
+    "of w"
 );
 constexpr std::size_t kActiveColumn = 15;
 
 constexpr const char* kRedeliver =
-    "update webhook_deliveries set state = 0, attempts = 0, round = round + 1, next_at = $2, done_at = null, token = null,"
+    "update webhook_deliveries set state = 0, attempts = 0, round = round + 1, next_at = $2, "
+    "done_at = null, token = null,"
     " sent = 0, last_status = null, last_error = null where seq = $1 and state <> 0";
 
 constexpr const char* kDeleteOfWebhook =
-    "delete from webhook_deliveries where seq in (select seq from webhook_deliveries where webhook = $1 order by event limit $2)"
+    "delete from webhook_deliveries where seq in (select seq from webhook_deliveries where webhook "
+    "= $1 order by event limit $2)"
     " returning seq, event";
 constexpr store::Sql kDeleteAttempts(
     "delete from webhook_attempts where delivery in (select value from json_each($1))",
     "delete from webhook_attempts where delivery = any($1::bigint[])"
 );
 constexpr store::Sql kDeleteBodies(
-    "delete from webhook_bodies where event in (select value from json_each($1)) and not exists (select 1 from webhooks w"
+    "delete from webhook_bodies where event in (select value from json_each($1)) and not exists "
+    "(select 1 from webhooks w"
     " join webhook_deliveries d on d.webhook = w.num and d.event = webhook_bodies.event"
     " where w.tenant_id = webhook_bodies.tenant_id)",
-    "delete from webhook_bodies b where b.event = any($1::bigint[]) and not exists (select 1 from webhooks w"
-    " join webhook_deliveries d on d.webhook = w.num and d.event = b.event where w.tenant_id = b.tenant_id)"
+    "delete from webhook_bodies b where b.event = any($1::bigint[]) and not exists (select 1 from "
+    "webhooks w"
+    " join webhook_deliveries d on d.webhook = w.num and d.event = b.event where w.tenant_id = "
+    "b.tenant_id)"
 );
 constexpr const char* kNoteLeftover =
-    "insert into webhook_leftovers (webhook, tenant_id) values ($1, $2) on conflict (webhook) do nothing";
+    "insert into webhook_leftovers (webhook, tenant_id) values ($1, $2) on conflict (webhook) do "
+    "nothing";
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// The deliveries of a tenant as rows: reading them newest first, putting one back into the queue, deleting them.
+// The deliveries of a tenant as rows: reading them newest first, putting one back into the queue,
+// deleting them.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +28,23 @@ struct HistoryQuery {
     int limit = 50;
 };
 
-// Newest first by the order of queueing. NOT_FOUND when webhook_id is none of the tenant's. Costs an index range per webhook.
+// Newest first by the order of queueing. NOT_FOUND when webhook_id is none of the tenant's. Costs
+// an index range per webhook.
 [[nodiscard]] std::vector<Delivery> read_history(store::Transaction& tx, const HistoryQuery& query);
 
 [[nodiscard]] std::optional<Delivery> find_delivery(
     store::Transaction& tx, const TenantId& tenant_id, const std::string& delivery_id
 );
 
-// Puts a dead, cancelled or delivered delivery back: pending, due now, no attempts, no result; id and body stay. Returns it as it is then.
-// NOT_FOUND when it is not in the tenant or its webhook is paused, INVALID_STATE when it is pending. The caller wakes delivery.
+// Puts a dead, cancelled or delivered delivery back: pending, due now, no attempts, no result; id
+// and body stay. Returns it as it is then. NOT_FOUND when it is not in the tenant or its webhook is
+// paused, INVALID_STATE when it is pending. The caller wakes delivery.
 Delivery redeliver_one(
     store::Transaction& tx, const TenantId& tenant_id, const std::string& delivery_id, EpochMs now
 );
 
-// Deletes up to kPruneRows deliveries of a webhook that is deleted in this transaction, with their attempts and bodies; what is
-// left is noted for pruning.
+// Deletes up to kPruneRows deliveries of a webhook that is deleted in this transaction, with their
+// attempts and bodies; what is left is noted for pruning.
 void delete_history(store::Transaction& tx, std::int64_t webhook, const TenantId& tenant_id);
 
 // Deletes the bodies among `events` that no delivery needs any more.

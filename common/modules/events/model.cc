@@ -9,17 +9,20 @@
 namespace compute::events {
 namespace {
 
-constexpr std::array<std::string_view, 4> kStateNames = {"pending", "delivered", "dead", "cancelled"};
+constexpr std::array<std::string_view, 4> kStateNames = {
+    "pending", "delivered", "dead", "cancelled"};
 
 constexpr const char* kFindWebhook =
     "select " COMPUTE_WEBHOOK_COLUMNS " from webhooks w where w.tenant_id = $1 and w.id = $2";
 constexpr store::Sql kFindWebhookLocked(
     "select " COMPUTE_WEBHOOK_COLUMNS " from webhooks w where w.tenant_id = $1 and w.id = $2",
-    "select " COMPUTE_WEBHOOK_COLUMNS " from webhooks w where w.tenant_id = $1 and w.id = $2 for update"
+    "select " COMPUTE_WEBHOOK_COLUMNS
+    " from webhooks w where w.tenant_id = $1 and w.id = $2 for update"
 );
 
 constexpr const char* kTouchLane =
-    "update webhook_lanes set due_at = case when token is null and due_at > $2 then $2 else due_at end"
+    "update webhook_lanes set due_at = case when token is null and due_at > $2 then $2 else due_at "
+    "end"
     " where webhook = $1";
 
 }  // namespace
@@ -145,9 +148,13 @@ Webhook get_webhook(
     return *std::move(webhook);
 }
 
-ComputeError webhook_not_found() { return not_found("webhook: not found"); }
+ComputeError webhook_not_found() {
+    return not_found("webhook: not found");
+}
 
-ComputeError delivery_not_found() { return not_found("delivery: not found"); }
+ComputeError delivery_not_found() {
+    return not_found("delivery: not found");
+}
 
 void touch_lane(store::Transaction& tx, std::int64_t webhook, EpochMs due_at) {
     tx.execute(kTouchLane, {webhook, due_at});

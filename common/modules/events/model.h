@@ -41,8 +41,9 @@ struct Webhook {
 };
 
 // The columns of webhook_from, for a select from webhooks aliased `w`.
-#define COMPUTE_WEBHOOK_COLUMNS                                                                        \
-    "w.num, w.id, w.tenant_id, w.url, w.patterns, w.description, w.active, w.created_at, w.updated_at, " \
+#define COMPUTE_WEBHOOK_COLUMNS                                                            \
+    "w.num, w.id, w.tenant_id, w.url, w.patterns, w.description, w.active, w.created_at, " \
+    "w.updated_at, "                                                                       \
     "w.created_by, w.secret, w.previous_secret, w.previous_expires_at"
 [[nodiscard]] Webhook webhook_from(const store::Row& row);
 
@@ -68,8 +69,9 @@ struct Delivery {
 };
 
 // The columns of delivery_from: webhook_deliveries `d`, webhooks `w`, webhook_bodies `b`.
-#define COMPUTE_DELIVERY_COLUMNS                                                                      \
-    "d.seq, d.id, w.id, w.tenant_id, b.event_id, b.type, d.state, d.attempts, d.next_at, d.queued_at, " \
+#define COMPUTE_DELIVERY_COLUMNS                                                           \
+    "d.seq, d.id, w.id, w.tenant_id, b.event_id, b.type, d.state, d.attempts, d.next_at, " \
+    "d.queued_at, "                                                                        \
     "d.last_status, d.last_error, d.done_at, d.event, d.webhook"
 [[nodiscard]] Delivery delivery_from(const store::Row& row);
 
@@ -83,17 +85,24 @@ struct Delivery {
 // Finds a webhook of the tenant. `lock`: its row is kept from changing until the transaction ends.
 enum class Lock { No, Yes };
 [[nodiscard]] std::optional<Webhook> find_webhook(
-    store::Transaction& tx, const TenantId& tenant_id, const std::string& webhook_id, Lock lock = Lock::No
+    store::Transaction& tx,
+    const TenantId& tenant_id,
+    const std::string& webhook_id,
+    Lock lock = Lock::No
 );
 // Throws NOT_FOUND in the same words for an unknown id and for another tenant's webhook.
 [[nodiscard]] Webhook get_webhook(
-    store::Transaction& tx, const TenantId& tenant_id, const std::string& webhook_id, Lock lock = Lock::No
+    store::Transaction& tx,
+    const TenantId& tenant_id,
+    const std::string& webhook_id,
+    Lock lock = Lock::No
 );
 [[nodiscard]] ComputeError webhook_not_found();
 [[nodiscard]] ComputeError delivery_not_found();
 
-// Tells the lane that a row is due at `due_at`; locks the lane's row, so it comes before the delivery rows are touched (lane first
-// is the lock order everywhere). A held lane keeps its lease: the holder finds the row itself.
+// Tells the lane that a row is due at `due_at`; locks the lane's row, so it comes before the
+// delivery rows are touched (lane first is the lock order everywhere). A held lane keeps its lease:
+// the holder finds the row itself.
 void touch_lane(store::Transaction& tx, std::int64_t webhook, EpochMs due_at);
 
 }  // namespace compute::events

@@ -21,9 +21,15 @@ using Again = std::optional<std::chrono::milliseconds>;
 std::vector<method::Reconciler> reconcilers() {
     std::vector<method::Reconciler> list;
     const auto fanout = std::make_shared<Fanout>();  // kept by the function that runs it
-    list.push_back({"events.fanout", kFanoutInterval, {outbox::kChannel}, [fanout](const method::Runtime& runtime) {
-                        return fanout->run_once(runtime).is_full ? Again(std::chrono::milliseconds(0)) : Again();
-                    }});
+    list.push_back(
+        {"events.fanout",
+         kFanoutInterval,
+         {outbox::kChannel},
+         [fanout](const method::Runtime& runtime) {
+             return fanout->run_once(runtime).is_full ? Again(std::chrono::milliseconds(0))
+                                                      : Again();
+         }}
+    );
     // The worker does the work; this is the tick that makes it look when a wake-up was lost.
     list.push_back({"events.deliver", kDeliverInterval, {}, [](const method::Runtime& runtime) {
                         runtime.wake.wake(kDeliveriesChannel);
@@ -55,12 +61,22 @@ method::Module events_module(const config::Config& config) {
     method::Module module;
     module.id = "events";
     module.methods = {
-        create_method(settings), get_method(),  list_method(),       update_method(settings), delete_method(),
-        rotate_secret_method(settings), ping_method(), deliveries_method(), redeliver_method(),     event_types_method(),
+        create_method(settings),
+        get_method(),
+        list_method(),
+        update_method(settings),
+        delete_method(),
+        rotate_secret_method(settings),
+        ping_method(),
+        deliveries_method(),
+        redeliver_method(),
+        event_types_method(),
     };
     module.reconcilers = reconcilers();
     const auto counters = std::make_shared<EngineCounters>();  // of the worker, read by the gauges
-    module.workers.push_back([counters](const method::Runtime& runtime) { return start_worker(runtime, counters); });
+    module.workers.push_back([counters](const method::Runtime& runtime) {
+        return start_worker(runtime, counters);
+    });
     module.checks = checks();
     module.gauges = gauges(counters);
     module.on_start = start;

@@ -1,4 +1,5 @@
-// What the engine needs of a sending loop. net::Sender stands behind it in production, a script in tests.
+// What the engine needs of a sending loop. net::Sender stands behind it in production, a script in
+// tests.
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,9 @@ public:
 class SenderOutbound final : public Outbound {
 public:
     explicit SenderOutbound(net::Sender& sender) : sender_(sender) {}
-    void submit(std::vector<net::Attempt> attempts) override { sender_.submit(std::move(attempts)); }
+    void submit(std::vector<net::Attempt> attempts) override {
+        sender_.submit(std::move(attempts));
+    }
     void resume(net::LaneKey lane) override { sender_.resume(lane); }
     void drop_lane(net::LaneKey lane) override { sender_.drop_lane(lane); }
 

@@ -7,23 +7,31 @@ namespace {
 
 // Whether `name` is `ancestor` or lies below it at a dot.
 bool is_at_or_below(std::string_view name, std::string_view ancestor) {
-    return name.starts_with(ancestor) && (name.size() == ancestor.size() || name[ancestor.size()] == '.');
+    return name.starts_with(ancestor) &&
+           (name.size() == ancestor.size() || name[ancestor.size()] == '.');
 }
 
 bool is_known_family(std::string_view name, const outbox::EventCatalog& catalog) {
     return std::any_of(
-        catalog.families().begin(), catalog.families().end(), [&](const outbox::EventFamily& family) {
+        catalog.families().begin(),
+        catalog.families().end(),
+        [&](const outbox::EventFamily& family) {
             if (is_at_or_below(family.name, name)) {
                 return true;
             }
-            // Below a family: `node.gpu.*` when a listed type lies there, any name when the family lists none.
+            // Below a family: `node.gpu.*` when a listed type lies there, any name when the family
+            // lists none.
             if (!is_at_or_below(name, family.name)) {
                 return false;
             }
             return family.types.empty() ||
-                   std::any_of(family.types.begin(), family.types.end(), [&](const std::string& type) {
-                       return type.size() > name.size() && is_at_or_below(type, name);
-                   });
+                   std::any_of(
+                       family.types.begin(),
+                       family.types.end(),
+                       [&](const std::string& type) {
+                           return type.size() > name.size() && is_at_or_below(type, name);
+                       }
+                   );
         }
     );
 }
@@ -48,7 +56,8 @@ std::vector<std::string> unknown_patterns(
     for (const std::string& pattern : patterns) {
         bool is_known = pattern == "*";
         if (!is_known && pattern.ends_with(".*")) {
-            is_known = is_known_family(std::string_view(pattern).substr(0, pattern.size() - 2), catalog);
+            is_known =
+                is_known_family(std::string_view(pattern).substr(0, pattern.size() - 2), catalog);
         } else if (!is_known) {
             is_known = pattern != kPingType && catalog.find_family(pattern) != nullptr;
         }

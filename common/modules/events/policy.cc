@@ -72,7 +72,9 @@ void check_options(const config::Config& config) {
             "must be at least 1 day"
         );
         require(
-            is_period(events.retention->dead_days), "events.retention.dead_days", "must be at least 1 day"
+            is_period(events.retention->dead_days),
+            "events.retention.dead_days",
+            "must be at least 1 day"
         );
     }
 }

@@ -7,13 +7,16 @@ namespace {
 
 constexpr const char* kLeftover = "select webhook from webhook_leftovers order by webhook limit 1";
 constexpr const char* kForgetLeftover =
-    "delete from webhook_leftovers where webhook = $1 and not exists (select 1 from webhook_deliveries d where d.webhook = $1)";
+    "delete from webhook_leftovers where webhook = $1 and not exists (select 1 from "
+    "webhook_deliveries d where d.webhook = $1)";
 constexpr const char* kDeleteLeftover =
-    "delete from webhook_deliveries where seq in (select seq from webhook_deliveries where webhook = $1 order by event limit $2)"
+    "delete from webhook_deliveries where seq in (select seq from webhook_deliveries where webhook "
+    "= $1 order by event limit $2)"
     " returning seq, event";
 // A row that is redelivered at the same moment is pending when the delete comes to it, and stays.
 constexpr const char* kDeleteSettled =
-    "delete from webhook_deliveries where state in (1, 3) and seq in (select seq from webhook_deliveries"
+    "delete from webhook_deliveries where state in (1, 3) and seq in (select seq from "
+    "webhook_deliveries"
     " where state in (1, 3) and queued_at < $1 order by queued_at limit $2) returning seq, event";
 constexpr const char* kDeleteDead =
     "delete from webhook_deliveries where state = 2 and seq in (select seq from webhook_deliveries"
@@ -22,14 +25,20 @@ constexpr store::Sql kDeleteAttempts(
     "delete from webhook_attempts where delivery in (select value from json_each($1))",
     "delete from webhook_attempts where delivery = any($1::bigint[])"
 );
-constexpr const char* kFirstCursor = "select txid, seq from event_cursors order by txid, seq limit 1";
+constexpr const char* kFirstCursor =
+    "select txid, seq from event_cursors order by txid, seq limit 1";
 
-EpochMs cutoff(EpochMs now, double days) { return now - static_cast<EpochMs>(days * static_cast<double>(kDayMs)); }
+EpochMs cutoff(EpochMs now, double days) {
+    return now - static_cast<EpochMs>(days * static_cast<double>(kDayMs));
+}
 
 }  // namespace
 
 int prune_webhook_deliveries(
-    store::Database& database, const std::optional<config::Retention>& retention, EpochMs now, int limit
+    store::Database& database,
+    const std::optional<config::Retention>& retention,
+    EpochMs now,
+    int limit
 ) {
     return database.write(
         [&](store::Transaction& tx) {
@@ -65,8 +74,9 @@ int prune_webhook_deliveries(
 
 bool run_prune(const method::Runtime& runtime) {
     const EpochMs now = runtime.clock.now_ms();
-    const int deliveries =
-        prune_webhook_deliveries(runtime.database, runtime.config.events.retention, now, kPruneRows);
+    const int deliveries = prune_webhook_deliveries(
+        runtime.database, runtime.config.events.retention, now, kPruneRows
+    );
     const EpochMs before = cutoff(now, runtime.config.outbox_retention_days);
     const int events = runtime.database.write(
         [&](store::Transaction& tx) {

@@ -4,53 +4,70 @@ namespace compute::events {
 namespace {
 
 constexpr const char* kLockLanes =
-    "select webhook from webhook_lanes where webhook = any($1::bigint[]) order by webhook for update";
+    "select webhook from webhook_lanes where webhook = any($1::bigint[]) order by webhook for "
+    "update";
 constexpr store::Sql kMarkSent(
-    "update webhook_deliveries set sent = 1 where seq in (select value from json_each($1)) and token = $2 and state = 0",
-    "update webhook_deliveries set sent = 1 where seq = any($1::bigint[]) and token = $2 and state = 0"
+    "update webhook_deliveries set sent = 1 where seq in (select value from json_each($1)) and "
+    "token = $2 and state = 0",
+    "update webhook_deliveries set sent = 1 where seq = any($1::bigint[]) and token = $2 and state "
+    "= 0"
 );
 constexpr store::Sql kRenew(
-    "update webhook_lanes set due_at = $3 where webhook in (select value from json_each($1)) and token = $2"
+    "update webhook_lanes set due_at = $3 where webhook in (select value from json_each($1)) and "
+    "token = $2"
     " returning webhook",
-    "update webhook_lanes set due_at = $3 where webhook = any($1::bigint[]) and token = $2 returning webhook"
+    "update webhook_lanes set due_at = $3 where webhook = any($1::bigint[]) and token = $2 "
+    "returning webhook"
 );
 constexpr const char* kNextDue =
     "select (select due_at from webhook_lanes where slow = 0 order by due_at limit 1),"
     " (select due_at from webhook_lanes where slow = 1 order by due_at limit 1),"
     " (select due_at from webhook_lanes where slow = 2 order by due_at limit 1)";
 
-#define COMPUTE_LANE_WEBHOOK \
-    "w.num is not null, coalesce(w.active, 0), w.id, w.url, w.secret, w.previous_secret, w.previous_expires_at, w.revision"
-// A statement is one text per class on PostgreSQL too: the index on (slow, due_at) serves `slow = $n` well.
+#define COMPUTE_LANE_WEBHOOK                                                               \
+    "w.num is not null, coalesce(w.active, 0), w.id, w.url, w.secret, w.previous_secret, " \
+    "w.previous_expires_at, w.revision"
+// A statement is one text per class on PostgreSQL too: the index on (slow, due_at) serves `slow =
+// $n` well.
 constexpr const char* kPickSqlite =
     "select l.webhook, l.token is not null, l.careful, " COMPUTE_LANE_WEBHOOK
-    " from webhook_lanes l left join webhooks w on w.num = l.webhook where l.slow = $1 and l.due_at <= $2"
+    " from webhook_lanes l left join webhooks w on w.num = l.webhook where l.slow = $1 and "
+    "l.due_at <= $2"
     " order by l.due_at limit $3";
 constexpr const char* kTakeSqlite =
-    "update webhook_lanes set careful = case when token is null then careful else 1 end, token = $2, due_at = $3"
+    "update webhook_lanes set careful = case when token is null then careful else 1 end, token = "
+    "$2, due_at = $3"
     " where webhook in (select value from json_each($1))";
 constexpr const char* kPickPostgres =
     "with p as materialized (select webhook, token is not null as held, careful from webhook_lanes"
     " where slow = $1 and due_at <= $2 order by due_at limit $3 for update skip locked),"
-    " t as (update webhook_lanes l set careful = case when p.held then 1 else p.careful end, token = $4, due_at = $5"
+    " t as (update webhook_lanes l set careful = case when p.held then 1 else p.careful end, token "
+    "= $4, due_at = $5"
     " from p where l.webhook = p.webhook returning l.webhook)"
-    " select p.webhook, p.held::int, p.careful, (w.num is not null)::int, coalesce(w.active, 0), w.id, w.url, w.secret,"
+    " select p.webhook, p.held::int, p.careful, (w.num is not null)::int, coalesce(w.active, 0), "
+    "w.id, w.url, w.secret,"
     " w.previous_secret, w.previous_expires_at, w.revision"
     " from p join t on t.webhook = p.webhook left join webhooks w on w.num = p.webhook";
 
 constexpr store::Sql kReapDead(
-    "update webhook_deliveries set state = 2, done_at = $2, token = null, last_error = 'lease expired'"
-    " where webhook in (select value from json_each($1)) and state = 0 and token is not null and attempts >= $3 and sent = 1",
-    "update webhook_deliveries set state = 2, done_at = $2, token = null, last_error = 'lease expired'"
-    " where webhook = any($1::bigint[]) and state = 0 and token is not null and attempts >= $3 and sent = 1"
+    "update webhook_deliveries set state = 2, done_at = $2, token = null, last_error = 'lease "
+    "expired'"
+    " where webhook in (select value from json_each($1)) and state = 0 and token is not null and "
+    "attempts >= $3 and sent = 1",
+    "update webhook_deliveries set state = 2, done_at = $2, token = null, last_error = 'lease "
+    "expired'"
+    " where webhook = any($1::bigint[]) and state = 0 and token is not null and attempts >= $3 and "
+    "sent = 1"
 );
 constexpr store::Sql kReapUnsent(
     "update webhook_deliveries set sent = 2, token = null, attempts = $3 - 1, next_at = $2,"
     " last_error = 'lease expired before anything was sent'"
-    " where webhook in (select value from json_each($1)) and state = 0 and token is not null and attempts >= $3 and sent <> 1",
+    " where webhook in (select value from json_each($1)) and state = 0 and token is not null and "
+    "attempts >= $3 and sent <> 1",
     "update webhook_deliveries set sent = 2, token = null, attempts = $3 - 1, next_at = $2,"
     " last_error = 'lease expired before anything was sent'"
-    " where webhook = any($1::bigint[]) and state = 0 and token is not null and attempts >= $3 and sent <> 1"
+    " where webhook = any($1::bigint[]) and state = 0 and token is not null and attempts >= $3 and "
+    "sent <> 1"
 );
 
 constexpr const char* kReleaseOne =
@@ -58,15 +75,19 @@ constexpr const char* kReleaseOne =
     "(select max(d.next_at, $5, $6) from webhook_deliveries d where d.webhook = $1 and d.state = 0"
     " order by d.next_at limit 1), $7) where webhook = $1 and token = $2";
 constexpr const char* kReleaseMany =
-    "update webhook_lanes l set token = null, careful = r.careful, slow = r.slow, due_at = coalesce("
-    "(select greatest(d.next_at, r.not_before, $6) from webhook_deliveries d where d.webhook = l.webhook and d.state = 0"
+    "update webhook_lanes l set token = null, careful = r.careful, slow = r.slow, due_at = "
+    "coalesce("
+    "(select greatest(d.next_at, r.not_before, $6) from webhook_deliveries d where d.webhook = "
+    "l.webhook and d.state = 0"
     " order by d.next_at limit 1), $7)"
-    " from unnest($1::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) as r(webhook, careful, slow, not_before)"
+    " from unnest($1::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) as r(webhook, careful, "
+    "slow, not_before)"
     " where l.webhook = r.webhook and l.token = $2";
 constexpr store::Sql kCancelPending(
     "update webhook_deliveries set state = 3, done_at = $2, token = null"
     " where webhook in (select value from json_each($1)) and state = 0",
-    "update webhook_deliveries set state = 3, done_at = $2, token = null where webhook = any($1::bigint[]) and state = 0"
+    "update webhook_deliveries set state = 3, done_at = $2, token = null where webhook = "
+    "any($1::bigint[]) and state = 0"
 );
 constexpr store::Sql kForgetLanes(
     "delete from webhook_lanes where webhook in (select value from json_each($1)) and token = $2",
@@ -74,11 +95,14 @@ constexpr store::Sql kForgetLanes(
 );
 constexpr const char* kNoteUnreadable =
     "update webhook_deliveries set last_error = $2 where seq in (select seq from webhook_deliveries"
-    " where webhook = $1 and state = 0 order by next_at limit 500)";
+    " where webhook = $1 and state = 0 order by next_at limit 500) and coalesce(last_error, '') <> "
+    "$2";
 constexpr store::Sql kReadWebhooks(
-    "select w.num, 0, 0, 1, w.active, w.id, w.url, w.secret, w.previous_secret, w.previous_expires_at, w.revision"
+    "select w.num, 0, 0, 1, w.active, w.id, w.url, w.secret, w.previous_secret, "
+    "w.previous_expires_at, w.revision"
     " from webhooks w where w.num in (select value from json_each($1))",
-    "select w.num, 0, 0, 1, w.active, w.id, w.url, w.secret, w.previous_secret, w.previous_expires_at, w.revision"
+    "select w.num, 0, 0, 1, w.active, w.id, w.url, w.secret, w.previous_secret, "
+    "w.previous_expires_at, w.revision"
     " from webhooks w where w.num = any($1::bigint[])"
 );
 
@@ -144,7 +168,9 @@ std::array<EpochMs, kLaneClasses> Queue::next_due() {
     return due;
 }
 
-std::vector<LaneRow> Queue::pick(LaneClass lane_class, EpochMs now, EpochMs lease_until, int limit) {
+std::vector<LaneRow> Queue::pick(
+    LaneClass lane_class, EpochMs now, EpochMs lease_until, int limit
+) {
     std::vector<LaneRow> lanes;
     if (tx_.engine() == store::Engine::Postgres) {
         for (const store::Row& row : tx_.query(
@@ -155,7 +181,8 @@ std::vector<LaneRow> Queue::pick(LaneClass lane_class, EpochMs now, EpochMs leas
         return lanes;
     }
     store::IntList taken;
-    for (const store::Row& row : tx_.query(kPickSqlite, {static_cast<int>(lane_class), now, limit})) {
+    for (const store::Row& row :
+         tx_.query(kPickSqlite, {static_cast<int>(lane_class), now, limit})) {
         lanes.push_back(lane_from(row));
         taken.push_back(lanes.back().webhook);
     }
@@ -188,8 +215,13 @@ void Queue::release(const std::vector<Release>& releases, EpochMs now) {
         for (const Release& release : releases) {
             tx_.execute(
                 kReleaseOne,
-                {release.webhook, token_, release.is_careful, static_cast<int>(release.lane_class),
-                 release.not_before, now, kNever}
+                {release.webhook,
+                 token_,
+                 release.is_careful,
+                 static_cast<int>(release.lane_class),
+                 release.not_before,
+                 now,
+                 kNever}
             );
         }
         return;
@@ -206,7 +238,13 @@ void Queue::release(const std::vector<Release>& releases, EpochMs now) {
     }
     tx_.defer(
         kReleaseMany,
-        {std::move(webhooks), token_, std::move(careful), std::move(slow), std::move(not_before), now, kNever}
+        {std::move(webhooks),
+         token_,
+         std::move(careful),
+         std::move(slow),
+         std::move(not_before),
+         now,
+         kNever}
     );
 }
 

@@ -1,9 +1,12 @@
-// The delivery queue as statements: what an engine does to lanes and rows inside one transaction. All of it holds only against the
-// lease token that the lane carries, so a holder whose lane was taken over changes nothing.
+// The delivery queue as statements: what an engine does to lanes and rows inside one transaction.
+// All of it holds only against the lease token that the lane carries, so a holder whose lane was
+// taken over changes nothing.
 //
-// Lock order, everywhere: the webhook's row, then lanes (ascending), then deliveries. lock_lanes() comes first in a transaction that
-// settles or releases: on PostgreSQL a statement sees only what was committed before it began, and a fan-out that is adding rows to
-// a lane holds that lane's row.
+// Lock order: the webhook's row, then lanes (ascending), then deliveries. lock_lanes() comes first
+// in a transaction that gives lanes back: on PostgreSQL a statement sees only what was committed
+// before it began, and a fan-out that is adding rows to a lane holds that lane's row. Settling
+// takes no lanes; should it meet a pause halfway, PostgreSQL ends one of them and the store runs it
+// again.
 #pragma once
 
 #include <array>
@@ -23,9 +26,9 @@ inline constexpr std::size_t kLaneClasses = 3;
 // A lane that was picked, with what its webhook needs to be sent to.
 struct LaneRow {
     std::int64_t webhook = 0;
-    bool had_holder = false;   // its lease ran out
+    bool had_holder = false;  // its lease ran out
     bool is_careful = false;
-    bool is_known = false;     // false: the webhook is deleted
+    bool is_known = false;  // false: the webhook is deleted
     bool is_active = false;
     std::string id;
     std::string url;
@@ -55,7 +58,8 @@ struct ClaimLane {
     std::int64_t after_seq = -1;
 };
 
-// What becomes of a claimed row. `is_handed_back`: it was never sent; the attempt is undone and nothing else changes.
+// What becomes of a claimed row. `is_handed_back`: it was never sent; the attempt is undone and
+// nothing else changes.
 struct Settlement {
     std::int64_t seq = 0;
     std::int64_t webhook = 0;
@@ -94,7 +98,8 @@ public:
     Queue(store::Transaction& tx, std::int64_t token) : tx_(tx), token_(token) {}
 
     void lock_lanes(store::IntList webhooks);
-    // Writes results and their attempts. Rows whose lane or token is no longer ours are left alone, as are rows no longer pending.
+    // Writes results and their attempts. Rows whose lane or token is no longer ours are left alone,
+    // as are rows no longer pending.
     void settle(const std::vector<Settlement>& settlements);
     // Notes that these rows are about to be sent.
     void mark_sent(const store::IntList& seqs);
@@ -102,12 +107,19 @@ public:
     [[nodiscard]] store::IntList renew(const store::IntList& webhooks, EpochMs lease_until);
     // When the first lane of each class wants to be looked at.
     [[nodiscard]] std::array<EpochMs, kLaneClasses> next_due();
-    // Takes up to `limit` lanes of a class that are due and free, longest due first. Never waits for another holder.
-    [[nodiscard]] std::vector<LaneRow> pick(LaneClass lane_class, EpochMs now, EpochMs lease_until, int limit);
-    // Lanes whose lease ran out: rows that had used up their attempts die, or wait when nothing ever left.
+    // Takes up to `limit` lanes of a class that are due and free, longest due first. Never waits
+    // for another holder.
+    [[nodiscard]] std::vector<LaneRow> pick(
+        LaneClass lane_class, EpochMs now, EpochMs lease_until, int limit
+    );
+    // Lanes whose lease ran out: rows that had used up their attempts die, or wait when nothing
+    // ever left.
     void reap(const store::IntList& webhooks, EpochMs now, const QueueRules& rules);
-    // Claims rows that are due in lanes that are ours, each lane in queue order, at most `limit` in all.
-    [[nodiscard]] std::vector<ClaimedRow> claim(const std::vector<ClaimLane>& lanes, EpochMs now, int limit);
+    // Claims rows that are due in lanes that are ours, each lane in queue order, at most `limit` in
+    // all.
+    [[nodiscard]] std::vector<ClaimedRow> claim(
+        const std::vector<ClaimLane>& lanes, EpochMs now, int limit
+    );
     // Gives lanes back, each due again when its next row is.
     void release(const std::vector<Release>& releases, EpochMs now);
     // A paused webhook's rows that were queued beside the pause.
@@ -122,8 +134,12 @@ public:
 private:
     void settle_one_by_one(const std::vector<Settlement>& settlements);
     void settle_at_once(const std::vector<Settlement>& settlements);
-    [[nodiscard]] std::vector<ClaimedRow> claim_one_by_one(const std::vector<ClaimLane>& lanes, EpochMs now, int limit);
-    [[nodiscard]] std::vector<ClaimedRow> claim_at_once(const std::vector<ClaimLane>& lanes, EpochMs now, int limit);
+    [[nodiscard]] std::vector<ClaimedRow> claim_one_by_one(
+        const std::vector<ClaimLane>& lanes, EpochMs now, int limit
+    );
+    [[nodiscard]] std::vector<ClaimedRow> claim_at_once(
+        const std::vector<ClaimLane>& lanes, EpochMs now, int limit
+    );
 
     store::Transaction& tx_;
     std::int64_t token_;

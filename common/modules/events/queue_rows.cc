@@ -1,5 +1,5 @@
-// Settling and claiming rows: statement by statement on SQLite, where one costs microseconds, all at once on PostgreSQL, where each
-// costs a round trip.
+// Settling and claiming rows: statement by statement on SQLite, where one costs microseconds, all
+// at once on PostgreSQL, where each costs a round trip.
 #include <algorithm>
 
 #include "modules/events/queue.h"
@@ -8,52 +8,76 @@ namespace compute::events {
 namespace {
 
 constexpr const char* kSettleOne =
-    "update webhook_deliveries set state = $3, next_at = coalesce($4, next_at), done_at = $5, token = null,"
+    "update webhook_deliveries set state = $3, next_at = coalesce($4, next_at), done_at = $5, "
+    "token = null,"
     " last_status = $6, last_error = $7, sent = case when $8 = 1 then 1 else sent end"
     " where seq = $1 and token = $2 and state = 0"
-    " and exists (select 1 from webhook_lanes l where l.webhook = webhook_deliveries.webhook and l.token = $2)";
+    " and exists (select 1 from webhook_lanes l where l.webhook = webhook_deliveries.webhook and "
+    "l.token = $2)";
 constexpr const char* kHandBackOne =
-    "update webhook_deliveries set attempts = attempts - 1, token = null where seq = $1 and token = $2 and state = 0"
-    " and exists (select 1 from webhook_lanes l where l.webhook = webhook_deliveries.webhook and l.token = $2)";
+    "update webhook_deliveries set attempts = attempts - 1, token = null where seq = $1 and token "
+    "= $2 and state = 0"
+    " and exists (select 1 from webhook_lanes l where l.webhook = webhook_deliveries.webhook and "
+    "l.token = $2)";
 constexpr const char* kInsertAttempt =
-    "insert into webhook_attempts (delivery, round, attempt, started_at, ended_at, outcome, status, error, detail, address,"
-    " phases) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (delivery, round, attempt) do nothing";
+    "insert into webhook_attempts (delivery, round, attempt, started_at, ended_at, outcome, "
+    "status, error, detail, address,"
+    " phases) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (delivery, round, "
+    "attempt) do nothing";
 
 // $1 token; then one list per column.
 constexpr const char* kSettleMany =
-    "with r as materialized (select * from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],"
-    " $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[],"
-    " $15::text[], $16::text[]) as r(seq, webhook, state, next_at, status, error, sent, round, attempt, started, ended,"
+    "with r as materialized (select * from unnest($2::bigint[], $3::bigint[], $4::bigint[], "
+    "$5::bigint[], $6::bigint[],"
+    " $7::text[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], "
+    "$13::bigint[], $14::text[],"
+    " $15::text[], $16::text[]) as r(seq, webhook, state, next_at, status, error, sent, round, "
+    "attempt, started, ended,"
     " outcome, detail, address, phases)),"
-    " u as (update webhook_deliveries d set state = r.state, next_at = case when r.next_at < 0 then d.next_at else r.next_at end,"
+    " u as (update webhook_deliveries d set state = r.state, next_at = case when r.next_at < 0 "
+    "then d.next_at else r.next_at end,"
     " done_at = case when r.state = 0 then null else r.ended end, token = null,"
-    " last_status = nullif(r.status, -1), last_error = r.error, sent = case when r.sent = 1 then 1 else d.sent end"
+    " last_status = nullif(r.status, -1), last_error = r.error, sent = case when r.sent = 1 then 1 "
+    "else d.sent end"
     " from r join webhook_lanes l on l.webhook = r.webhook and l.token = $1"
     " where d.seq = r.seq and d.token = $1 and d.state = 0 returning d.seq)"
-    " insert into webhook_attempts (delivery, round, attempt, started_at, ended_at, outcome, status, error, detail, address,"
-    " phases) select r.seq, r.round, r.attempt, r.started, r.ended, r.outcome, nullif(r.status, -1), r.error,"
+    " insert into webhook_attempts (delivery, round, attempt, started_at, ended_at, outcome, "
+    "status, error, detail, address,"
+    " phases) select r.seq, r.round, r.attempt, r.started, r.ended, r.outcome, nullif(r.status, "
+    "-1), r.error,"
     " nullif(r.detail, ''), nullif(r.address, ''), r.phases from r join u on u.seq = r.seq"
     " on conflict (delivery, round, attempt) do nothing";
 constexpr const char* kHandBackMany =
-    "update webhook_deliveries d set attempts = attempts - 1, token = null where d.seq = any($2::bigint[]) and d.token = $1"
-    " and d.state = 0 and exists (select 1 from webhook_lanes l where l.webhook = d.webhook and l.token = $1)";
+    "update webhook_deliveries d set attempts = attempts - 1, token = null where d.seq = "
+    "any($2::bigint[]) and d.token = $1"
+    " and d.state = 0 and exists (select 1 from webhook_lanes l where l.webhook = d.webhook and "
+    "l.token = $1)";
 
 constexpr const char* kClaimOne =
-    "select d.seq, d.webhook, d.event, d.id, b.type, b.body, d.attempts + 1, d.round, d.next_at from webhook_deliveries d"
-    " join webhook_bodies b on b.event = d.event where d.webhook = $1 and d.state = 0 and d.next_at <= $2"
-    " and (d.next_at, d.seq) > ($3, $4) and exists (select 1 from webhook_lanes l where l.webhook = $1 and l.token = $6)"
+    "select d.seq, d.webhook, d.event, d.id, b.type, b.body, d.attempts + 1, d.round, d.next_at "
+    "from webhook_deliveries d"
+    " join webhook_bodies b on b.event = d.event where d.webhook = $1 and d.state = 0 and "
+    "d.next_at <= $2"
+    " and (d.next_at, d.seq) > ($3, $4) and exists (select 1 from webhook_lanes l where l.webhook "
+    "= $1 and l.token = $6)"
     " order by d.next_at, d.seq limit $5";
 constexpr const char* kTakeRows =
-    "update webhook_deliveries set token = $2, attempts = attempts + 1 where seq in (select value from json_each($1))";
-// $1 token, $2 to $5 the lanes, $6 now, $7 limit. The update looks at state again: a row that was settled or cancelled while this
-// statement began is passed over.
+    "update webhook_deliveries set token = $2, attempts = attempts + 1 where seq in (select value "
+    "from json_each($1))";
+// $1 token, $2 to $5 the lanes, $6 now, $7 limit. The update looks at state again: a row that was
+// settled or cancelled while this statement began is passed over.
 constexpr const char* kClaimMany =
-    "with c as materialized (select x.seq from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])"
-    " with ordinality as n(webhook, room, next_at, seq, place) join webhook_lanes l on l.webhook = n.webhook and l.token = $1"
-    " cross join lateral (select y.seq from webhook_deliveries y where y.webhook = n.webhook and y.state = 0"
-    " and y.next_at <= $6 and (y.next_at, y.seq) > (n.next_at, n.seq) order by y.next_at, y.seq limit n.room) x"
+    "with c as materialized (select x.seq from unnest($2::bigint[], $3::bigint[], $4::bigint[], "
+    "$5::bigint[])"
+    " with ordinality as n(webhook, room, next_at, seq, place) join webhook_lanes l on l.webhook = "
+    "n.webhook and l.token = $1"
+    " cross join lateral (select y.seq from webhook_deliveries y where y.webhook = n.webhook and "
+    "y.state = 0"
+    " and y.next_at <= $6 and (y.next_at, y.seq) > (n.next_at, n.seq) order by y.next_at, y.seq "
+    "limit n.room) x"
     " limit $7)"
-    " update webhook_deliveries d set token = $1, attempts = d.attempts + 1 from c, webhook_bodies b"
+    " update webhook_deliveries d set token = $1, attempts = d.attempts + 1 from c, webhook_bodies "
+    "b"
     " where d.seq = c.seq and d.state = 0 and b.event = d.event"
     " returning d.seq, d.webhook, d.event, d.id, b.type, b.body, d.attempts, d.round, d.next_at";
 
@@ -86,14 +110,29 @@ void Queue::settle_one_by_one(const std::vector<Settlement>& settlements) {
         const bool is_done = s.state != DeliveryState::Pending;
         const auto changed = tx_.execute(
             kSettleOne,
-            {s.seq, token_, static_cast<int>(s.state), s.next_at,
-             is_done ? std::optional(s.ended_at) : std::nullopt, s.status, s.error, s.was_sent}
+            {s.seq,
+             token_,
+             static_cast<int>(s.state),
+             s.next_at,
+             is_done ? std::optional(s.ended_at) : std::nullopt,
+             s.status,
+             s.error,
+             s.was_sent}
         );
         if (changed > 0) {
             tx_.execute(
                 kInsertAttempt,
-                {s.seq, s.round, s.attempt, s.started_at, s.ended_at, s.outcome, s.status, s.error,
-                 text_or_null(s.detail), text_or_null(s.address), s.phases}
+                {s.seq,
+                 s.round,
+                 s.attempt,
+                 s.started_at,
+                 s.ended_at,
+                 s.outcome,
+                 s.status,
+                 s.error,
+                 text_or_null(s.detail),
+                 text_or_null(s.address),
+                 s.phases}
             );
         }
     }
@@ -101,7 +140,8 @@ void Queue::settle_one_by_one(const std::vector<Settlement>& settlements) {
 
 void Queue::settle_at_once(const std::vector<Settlement>& settlements) {
     store::IntList handed_back;
-    std::array<store::IntList, 10> numbers;  // seq webhook state next_at status sent round attempt started ended
+    std::array<store::IntList, 10>
+        numbers;  // seq webhook state next_at status sent round attempt started ended
     store::IntList outcomes;
     store::TextList errors;
     store::TextList details;
@@ -137,9 +177,22 @@ void Queue::settle_at_once(const std::vector<Settlement>& settlements) {
         auto& n = numbers;
         tx_.defer(
             kSettleMany,
-            {token_, std::move(n[0]), std::move(n[1]), std::move(n[2]), std::move(n[3]), std::move(n[4]),
-             std::move(errors), std::move(n[5]), std::move(n[6]), std::move(n[7]), std::move(n[8]),
-             std::move(n[9]), std::move(outcomes), std::move(details), std::move(addresses), std::move(phases)}
+            {token_,
+             std::move(n[0]),
+             std::move(n[1]),
+             std::move(n[2]),
+             std::move(n[3]),
+             std::move(n[4]),
+             std::move(errors),
+             std::move(n[5]),
+             std::move(n[6]),
+             std::move(n[7]),
+             std::move(n[8]),
+             std::move(n[9]),
+             std::move(outcomes),
+             std::move(details),
+             std::move(addresses),
+             std::move(phases)}
         );
     }
     if (!handed_back.empty()) {
@@ -147,7 +200,9 @@ void Queue::settle_at_once(const std::vector<Settlement>& settlements) {
     }
 }
 
-std::vector<ClaimedRow> Queue::claim_one_by_one(const std::vector<ClaimLane>& lanes, EpochMs now, int limit) {
+std::vector<ClaimedRow> Queue::claim_one_by_one(
+    const std::vector<ClaimLane>& lanes, EpochMs now, int limit
+) {
     std::vector<ClaimedRow> rows;
     store::IntList taken;
     for (const ClaimLane& lane : lanes) {
@@ -155,8 +210,9 @@ std::vector<ClaimedRow> Queue::claim_one_by_one(const std::vector<ClaimLane>& la
         if (room <= 0) {
             break;
         }
-        for (const store::Row& row :
-             tx_.query(kClaimOne, {lane.webhook, now, lane.after_next_at, lane.after_seq, room, token_})) {
+        for (const store::Row& row : tx_.query(
+                 kClaimOne, {lane.webhook, now, lane.after_next_at, lane.after_seq, room, token_}
+             )) {
             rows.push_back(claimed_from(row));
             taken.push_back(rows.back().seq);
         }
@@ -167,7 +223,9 @@ std::vector<ClaimedRow> Queue::claim_one_by_one(const std::vector<ClaimLane>& la
     return rows;
 }
 
-std::vector<ClaimedRow> Queue::claim_at_once(const std::vector<ClaimLane>& lanes, EpochMs now, int limit) {
+std::vector<ClaimedRow> Queue::claim_at_once(
+    const std::vector<ClaimLane>& lanes, EpochMs now, int limit
+) {
     store::IntList webhooks;
     store::IntList rooms;
     store::IntList next_ats;
@@ -181,7 +239,13 @@ std::vector<ClaimedRow> Queue::claim_at_once(const std::vector<ClaimLane>& lanes
     std::vector<ClaimedRow> rows;
     for (const store::Row& row : tx_.query(
              kClaimMany,
-             {token_, std::move(webhooks), std::move(rooms), std::move(next_ats), std::move(seqs), now, limit}
+             {token_,
+              std::move(webhooks),
+              std::move(rooms),
+              std::move(next_ats),
+              std::move(seqs),
+              now,
+              limit}
          )) {
         rows.push_back(claimed_from(row));
     }

@@ -15,7 +15,9 @@ constexpr std::chrono::milliseconds kSettleWhileStopping{50};
 constexpr std::chrono::milliseconds kStopMargin{500};
 constexpr int kFinishTries = 3;
 
-net::SenderOptions sender_options(const config::Config& config, int max_in_flight, const char* name) {
+net::SenderOptions sender_options(
+    const config::Config& config, int max_in_flight, const char* name
+) {
     net::SenderOptions options;
     options.guard = url_rules(config.events).guard;
     options.ca_file = config.events.ca_file;
@@ -27,18 +29,29 @@ net::SenderOptions sender_options(const config::Config& config, int max_in_fligh
 class DeliveryWorker final : public method::Worker {
 public:
     DeliveryWorker(
-        const method::Runtime& runtime, std::shared_ptr<EngineCounters> counters, const WorkerOptions& options
+        const method::Runtime& runtime,
+        std::shared_ptr<EngineCounters> counters,
+        const WorkerOptions& options
     )
         : runtime_(runtime),
           counters_(std::move(counters)),
           resolver_(options.make_resolver ? options.make_resolver() : net::make_system_resolver()),
           engine_(runtime, *counters_, options.engine),
           fast_(
-              sender_options(runtime.config, options.engine.fast_lanes + options.engine.unproven_lanes, "deliver"),
-              engine_, *resolver_, runtime.log
+              sender_options(
+                  runtime.config,
+                  options.engine.fast_lanes + options.engine.unproven_lanes,
+                  "deliver"
+              ),
+              engine_,
+              *resolver_,
+              runtime.log
           ),
           slow_(
-              sender_options(runtime.config, options.engine.slow_lanes, "deliver-slow"), engine_, *resolver_, runtime.log
+              sender_options(runtime.config, options.engine.slow_lanes, "deliver-slow"),
+              engine_,
+              *resolver_,
+              runtime.log
           ),
           fast_out_(fast_),
           slow_out_(slow_) {
@@ -72,7 +85,9 @@ public:
             std::chrono::milliseconds(runtime_.config.events.delivery.timeout_ms) + kStopMargin;
         const std::int64_t deadline = runtime_.clock.steady_ms() + bound.count();
         fast_.stop(bound);
-        slow_.stop(std::chrono::milliseconds(std::max<std::int64_t>(deadline - runtime_.clock.steady_ms(), 0)));
+        slow_.stop(std::chrono::milliseconds(
+            std::max<std::int64_t>(deadline - runtime_.clock.steady_ms(), 0)
+        ));
         thread_.request_stop();
         thread_.join();
         listener_.reset();
@@ -83,7 +98,8 @@ public:
     }
 
 private:
-    // The one catch of this thread: whatever a round with the database throws is logged, and the round comes again.
+    // The one catch of this thread: whatever a round with the database throws is logged, and the
+    // round comes again.
     template <class Function>
     bool try_step(Function&& function) {
         try {
@@ -91,7 +107,8 @@ private:
             return true;
         } catch (const ComputeError& error) {
             runtime_.log.error(
-                "events.deliver.step_failed", {{"error", error.message()}, {"detail", error.log_detail()}}
+                "events.deliver.step_failed",
+                {{"error", error.message()}, {"detail", error.log_detail()}}
             );
         } catch (const std::exception& error) {
             runtime_.log.error("events.deliver.step_failed", {{"error", error.what()}});
@@ -109,7 +126,8 @@ private:
             backoff = std::clamp(backoff * 2, std::chrono::milliseconds(50), kMaxBackoff);
             runtime_.clock.sleep(backoff, [&] { return done.stop_requested(); });
         }
-        // Stopping: the sends under way end within their time-out; what has ended is written down meanwhile.
+        // Stopping: the sends under way end within their time-out; what has ended is written down
+        // meanwhile.
         while (!done.stop_requested()) {
             try_step([this] { engine_.step({.passes = 0}); });
             runtime_.clock.sleep(kSettleWhileStopping, [&] { return done.stop_requested(); });

@@ -1,4 +1,5 @@
-// The engine at work: its database thread, the two sending loops and the resolver, from the start of the process to its stop.
+// The engine at work: its database thread, the two sending loops and the resolver, from the start
+// of the process to its stop.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,9 @@ struct WorkerOptions {
 
 // Starts at once. `counters` is shared with the module's gauges, which may outlive the worker.
 [[nodiscard]] std::unique_ptr<method::Worker> start_worker(
-    const method::Runtime& runtime, std::shared_ptr<EngineCounters> counters, WorkerOptions options = {}
+    const method::Runtime& runtime,
+    std::shared_ptr<EngineCounters> counters,
+    WorkerOptions options = {}
 );
 
 }  // namespace compute::events

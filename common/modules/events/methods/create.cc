@@ -17,14 +17,18 @@ struct CreateInput {
     std::optional<std::string> description;
 };
 
-// Two creates at the limit of one tenant must not both pass: on PostgreSQL they queue on a lock of the tenant that ends with the
-// transaction; SQLite has one writer.
-constexpr const char* kLockTenant = "select pg_advisory_xact_lock(hashtextextended('webhooks of ' || $1, 0))::text";
+// Two creates at the limit of one tenant must not both pass: on PostgreSQL they queue on a lock of
+// the tenant that ends with the transaction; SQLite has one writer.
+constexpr const char* kLockTenant =
+    "select pg_advisory_xact_lock(hashtextextended('webhooks of ' || $1, 0))::text";
 constexpr const char* kCount = "select count(*) from webhooks where tenant_id = $1";
 constexpr const char* kInsert =
-    "insert into webhooks (id, tenant_id, url, patterns, description, active, secret, visible_mark, proof_mark, revision,"
-    " created_at, updated_at, created_by) values ($1, $2, $3, $4, $5, 1, $6, $7, $7, 1, $8, $8, $9) returning num";
-constexpr const char* kInsertLane = "insert into webhook_lanes (webhook, due_at, slow) values ($1, $2, 2)";
+    "insert into webhooks (id, tenant_id, url, patterns, description, active, secret, "
+    "visible_mark, proof_mark, revision,"
+    " created_at, updated_at, created_by) values ($1, $2, $3, $4, $5, 1, $6, $7, $7, 1, $8, $8, "
+    "$9) returning num";
+constexpr const char* kInsertLane =
+    "insert into webhook_lanes (webhook, due_at, slow) values ($1, $2, 2)";
 
 void check_limit(store::Transaction& tx, const TenantId& tenant_id, int limit) {
     if (tx.engine() == store::Engine::Postgres) {
@@ -40,8 +44,8 @@ void check_limit(store::Transaction& tx, const TenantId& tenant_id, int limit) {
     }
 }
 
-// Webhook and lane stand in one transaction: dying before its end leaves neither. The caller who never got the answer finds the
-// webhook with list; there is no idempotency key.
+// Webhook and lane stand in one transaction: dying before its end leaves neither. The caller who
+// never got the answer finds the webhook with list; there is no idempotency key.
 Json create(const MethodSettings& settings, method::Context& context, CreateInput& input) {
     check_patterns(context, input.events);
     store::Transaction& tx = context.transaction();
@@ -61,9 +65,17 @@ Json create(const MethodSettings& settings, method::Context& context, CreateInpu
     webhook.secret = seal_secret(settings, context, secret, webhook.id);
     webhook.num = tx.get_row(
                         kInsert,
-                        {webhook.id, webhook.tenant_id, webhook.url, dump_json(webhook.patterns), webhook.description,
-                         webhook.secret, outbox::visibility_mark(tx), webhook.created_at, webhook.created_by}
-    ).get_int(0);
+                        {webhook.id,
+                         webhook.tenant_id,
+                         webhook.url,
+                         dump_json(webhook.patterns),
+                         webhook.description,
+                         webhook.secret,
+                         outbox::visibility_mark(tx),
+                         webhook.created_at,
+                         webhook.created_by}
+    )
+                      .get_int(0);
     tx.defer(kInsertLane, {webhook.num, kNever});
     return {{"webhook", webhook_json(webhook, webhook.created_at)}, {"secret", secret.reveal()}};
 }
@@ -73,20 +85,30 @@ Json create(const MethodSettings& settings, method::Context& context, CreateInpu
 method::MethodEntry create_method(const SharedSettings& settings) {
     schema::Manifest<CreateInput> manifest;
     manifest.required("tenantId", &CreateInput::tenant_id, schema::tenant_id())
-        .required("url", &CreateInput::url, schema::string({.pattern = "", .min_length = 1, .max_length = net::kMaxUrlBytes}))
+        .required(
+            "url",
+            &CreateInput::url,
+            schema::string({.pattern = "", .min_length = 1, .max_length = net::kMaxUrlBytes})
+        )
         .required(
             "events",
             &CreateInput::events,
             schema::array(
-                schema::string({.pattern = kPatternRegex, .min_length = 1, .max_length = kMaxPatternCharacters}),
+                schema::string(
+                    {.pattern = kPatternRegex, .min_length = 1, .max_length = kMaxPatternCharacters}
+                ),
                 {.min_items = 1, .max_items = kMaxPatterns}
             )
         )
         .optional(
-            "description", &CreateInput::description, schema::string({.pattern = "", .max_length = kMaxDescriptionCharacters})
+            "description",
+            &CreateInput::description,
+            schema::string({.pattern = "", .max_length = kMaxDescriptionCharacters})
         );
     return manage_method<CreateInput>(
-        "create", method::Kind::Mutation, manifest,
+        "create",
+        method::Kind::Mutation,
+        manifest,
         [settings](method::Context& context, CreateInput& input) {
             // The normalized form is kept, so that what was judged is what is connected to.
             input.url = check_webhook_url(input.url, settings->url_rules).text;

@@ -16,7 +16,8 @@ struct DeliveriesInput {
     std::optional<std::string> cursor;
 };
 
-// A cursor is the place of the last item shown: "<event>.<webhook>", base64url, opaque to the caller.
+// A cursor is the place of the last item shown: "<event>.<webhook>", base64url, opaque to the
+// caller.
 std::string cursor_of(const Delivery& last) {
     return crypto::to_base64url(std::to_string(last.event) + "." + std::to_string(last.webhook));
 }
@@ -77,10 +78,18 @@ method::MethodEntry deliveries_method() {
     manifest.required("tenantId", &DeliveriesInput::tenant_id, schema::tenant_id())
         .optional("webhookId", &DeliveriesInput::webhook_id, schema::id_of("whk_"))
         .optional(
-            "state", &DeliveriesInput::state, schema::one_of({"pending", "delivered", "dead", "cancelled"})
+            "state",
+            &DeliveriesInput::state,
+            schema::one_of({"pending", "delivered", "dead", "cancelled"})
         )
-        .defaulted("limit", &DeliveriesInput::limit, schema::integer({.min = 1, .max = kMaxPageItems}))
-        .optional("cursor", &DeliveriesInput::cursor, schema::string({.pattern = "", .min_length = 1, .max_length = 64}));
+        .defaulted(
+            "limit", &DeliveriesInput::limit, schema::integer({.min = 1, .max = kMaxPageItems})
+        )
+        .optional(
+            "cursor",
+            &DeliveriesInput::cursor,
+            schema::string({.pattern = "", .min_length = 1, .max_length = 64})
+        );
     return manage_method<DeliveriesInput>("deliveries", method::Kind::Read, manifest, deliveries);
 }
 

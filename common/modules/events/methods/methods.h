@@ -1,4 +1,5 @@
-// The ten methods of the group `webhooks`. Each is decided as compute:webhooks:manage on the tenant.
+// The ten methods of the group `webhooks`. Each is decided as compute:webhooks:manage on the
+// tenant.
 #pragma once
 
 #include <memory>
@@ -21,11 +22,13 @@ inline constexpr std::int64_t kDefaultPageItems = 50;
 // What the methods share, made once per module from the configuration.
 struct MethodSettings {
     UrlRules url_rules;
-    // The key of the seal is derived once, here, so that a handler (on SQLite: the writer thread) pays about 2 us for one AES-GCM.
-    // Absent without a deployment secret; then create and rotateSecret are INVALID_CONFIG.
+    // The key of the seal is derived once, here, so that a handler (on SQLite: the writer thread)
+    // pays about 2 us for one AES-GCM. Absent without a deployment secret; then create and
+    // rotateSecret are INVALID_CONFIG.
     std::optional<Sealer> sealer;
 };
-using SharedSettings = std::shared_ptr<const MethodSettings>;  // one per module, kept by its handlers
+using SharedSettings =
+    std::shared_ptr<const MethodSettings>;  // one per module, kept by its handlers
 
 [[nodiscard]] method::MethodEntry create_method(const SharedSettings& settings);
 [[nodiscard]] method::MethodEntry get_method();
@@ -41,13 +44,16 @@ using SharedSettings = std::shared_ptr<const MethodSettings>;  // one per module
 // The row of every method of the group.
 [[nodiscard]] method::MethodRow manage_row();
 
-// Checks well-formed patterns: `webhook.ping` never; the others against the catalog unless the configuration says not to. Throws
-// INVALID_INPUT with details.unknown.
+// Checks well-formed patterns: `webhook.ping` never; the others against the catalog unless the
+// configuration says not to. Throws INVALID_INPUT with details.unknown.
 void check_patterns(const method::Context& context, const std::vector<std::string>& patterns);
 
 // Seals with the module's key; INVALID_CONFIG when the deployment has no secret.
 [[nodiscard]] std::string seal_secret(
-    const MethodSettings& settings, const method::Context& context, const crypto::Secret& secret, const std::string& webhook_id
+    const MethodSettings& settings,
+    const method::Context& context,
+    const crypto::Secret& secret,
+    const std::string& webhook_id
 );
 
 // After the commit: engines of this and other processes look at `channel`.
@@ -56,13 +62,17 @@ void wake_after_commit(const method::Context& context, store::Transaction& tx, c
 // A method of this group over input type I (which has a member tenant_id).
 template <class I>
 [[nodiscard]] method::MethodEntry manage_method(
-    std::string name, method::Kind kind, const schema::Manifest<I>& manifest,
+    std::string name,
+    method::Kind kind,
+    const schema::Manifest<I>& manifest,
     std::function<Json(method::Context&, I&)> handler
 ) {
     method::Method<I> method;
     method.action = kManageAction;
     method.kind = kind;
-    method.resource = [](const I& input) { return method::Resource::tenant(input.tenant_id.str()); };
+    method.resource = [](const I& input) {
+        return method::Resource::tenant(input.tenant_id.str());
+    };
     method.input(manifest);
     method.handler = std::move(handler);
     return {"webhooks", std::move(name), method::define_method(std::move(method)), manage_row()};

@@ -20,9 +20,11 @@ struct RedeliverInput {
 };
 
 constexpr const char* kInsertBody =
-    "insert into webhook_bodies (event_id, tenant_id, type, position, body) values ($1, $2, $3, '', $4) returning event";
+    "insert into webhook_bodies (event_id, tenant_id, type, position, body) values ($1, $2, $3, "
+    "'', $4) returning event";
 constexpr const char* kInsertDelivery =
-    "insert into webhook_deliveries (id, webhook, event, state, next_at, queued_at) values ($1, $2, $3, 0, $4, $4)";
+    "insert into webhook_deliveries (id, webhook, event, state, next_at, queued_at) values ($1, "
+    "$2, $3, 0, $4, $4)";
 
 Json ping(method::Context& context, PingInput& input) {
     store::Transaction& tx = context.transaction();
@@ -50,7 +52,8 @@ Json ping(method::Context& context, PingInput& input) {
     });
     touch_lane(tx, webhook.num, delivery.next_at);
     const std::int64_t event =
-        tx.get_row(kInsertBody, {delivery.event_id, webhook.tenant_id, delivery.event_type, body}).get_int(0);
+        tx.get_row(kInsertBody, {delivery.event_id, webhook.tenant_id, delivery.event_type, body})
+            .get_int(0);
     tx.defer(kInsertDelivery, {delivery.id, webhook.num, event, delivery.next_at});
     wake_after_commit(context, tx, kDeliveriesChannel);
     return delivery_json(delivery);

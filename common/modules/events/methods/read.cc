@@ -14,7 +14,8 @@ struct WebhookInput {
     std::string webhook_id;
 };
 
-constexpr const char* kList = "select " COMPUTE_WEBHOOK_COLUMNS " from webhooks w where w.tenant_id = $1 order by w.num";
+constexpr const char* kList =
+    "select " COMPUTE_WEBHOOK_COLUMNS " from webhooks w where w.tenant_id = $1 order by w.num";
 
 schema::Manifest<TenantInput> tenant_manifest() {
     schema::Manifest<TenantInput> manifest;
@@ -29,7 +30,9 @@ method::MethodEntry get_method() {
     manifest.required("tenantId", &WebhookInput::tenant_id, schema::tenant_id())
         .required("webhookId", &WebhookInput::webhook_id, schema::id_of("whk_"));
     return manage_method<WebhookInput>(
-        "get", method::Kind::Read, manifest,
+        "get",
+        method::Kind::Read,
+        manifest,
         [](method::Context& context, WebhookInput& input) {
             return webhook_json(
                 get_webhook(context.transaction(), input.tenant_id, input.webhook_id), context.now()
@@ -40,7 +43,9 @@ method::MethodEntry get_method() {
 
 method::MethodEntry list_method() {
     return manage_method<TenantInput>(
-        "list", method::Kind::Read, tenant_manifest(),
+        "list",
+        method::Kind::Read,
+        tenant_manifest(),
         [](method::Context& context, TenantInput& input) {
             Json items = Json::array();
             for (const store::Row& row : context.transaction().query(kList, {input.tenant_id})) {
@@ -53,7 +58,9 @@ method::MethodEntry list_method() {
 
 method::MethodEntry event_types_method() {
     return manage_method<TenantInput>(
-        "eventTypes", method::Kind::Read, tenant_manifest(),
+        "eventTypes",
+        method::Kind::Read,
+        tenant_manifest(),
         [](method::Context& context, TenantInput&) {
             Json items = Json::array();
             for (const outbox::EventFamily& family : context.runtime->catalog.families()) {

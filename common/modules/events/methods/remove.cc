@@ -21,23 +21,27 @@ struct RotateInput {
 constexpr const char* kDeleteLane = "delete from webhook_lanes where webhook = $1";
 constexpr const char* kDeleteWebhook = "delete from webhooks where tenant_id = $1 and id = $2";
 constexpr const char* kRotate =
-    "update webhooks set secret = $3, previous_secret = $4, previous_expires_at = $5, revision = revision + 1,"
+    "update webhooks set secret = $3, previous_secret = $4, previous_expires_at = $5, revision = "
+    "revision + 1,"
     " updated_at = $6 where tenant_id = $1 and id = $2";
 
-// The webhook is gone for everyone when this commits. A history too long for one transaction leaves its rest to pruning,
-// noted here, so a crash in between forgets nothing; without their webhook those rows are visible to nobody and never sent.
+// The webhook is gone for everyone when this commits. A history too long for one transaction leaves
+// its rest to pruning, noted here, so a crash in between forgets nothing; without their webhook
+// those rows are visible to nobody and never sent.
 Json remove(method::Context& context, DeleteInput& input) {
     store::Transaction& tx = context.transaction();
     const Webhook webhook = get_webhook(tx, input.tenant_id, input.webhook_id, Lock::Yes);
-    tx.execute(kDeleteLane, {webhook.num});  // lane first: from here on nobody claims or queues for it
+    tx.execute(
+        kDeleteLane, {webhook.num}
+    );  // lane first: from here on nobody claims or queues for it
     tx.execute(kDeleteWebhook, {webhook.tenant_id, webhook.id});
     delete_history(tx, webhook.num, webhook.tenant_id);
     wake_after_commit(context, tx, kWebhooksChannel);
     return {{"deleted", true}};
 }
 
-// One previous slot: rotating again inside the window forgets the secret before the previous one. Deliveries are signed when they
-// are sent, so retries queued before get the new signature.
+// One previous slot: rotating again inside the window forgets the secret before the previous one.
+// Deliveries are signed when they are sent, so retries queued before get the new signature.
 Json rotate(const MethodSettings& settings, method::Context& context, RotateInput& input) {
     store::Transaction& tx = context.transaction();
     Webhook webhook = get_webhook(tx, input.tenant_id, input.webhook_id, Lock::Yes);
@@ -54,7 +58,12 @@ Json rotate(const MethodSettings& settings, method::Context& context, RotateInpu
     webhook.updated_at = now;
     tx.execute(
         kRotate,
-        {webhook.tenant_id, webhook.id, webhook.secret, webhook.previous_secret, webhook.previous_expires_at, now}
+        {webhook.tenant_id,
+         webhook.id,
+         webhook.secret,
+         webhook.previous_secret,
+         webhook.previous_expires_at,
+         now}
     );
     wake_after_commit(context, tx, kWebhooksChannel);
     return {{"webhook", webhook_json(webhook, now)}, {"secret", secret.reveal()}};
@@ -79,8 +88,12 @@ method::MethodEntry rotate_secret_method(const SharedSettings& settings) {
             schema::integer({.min = 0, .max = kMaxKeepPreviousSeconds})
         );
     return manage_method<RotateInput>(
-        "rotateSecret", method::Kind::Mutation, manifest,
-        [settings](method::Context& context, RotateInput& input) { return rotate(*settings, context, input); }
+        "rotateSecret",
+        method::Kind::Mutation,
+        manifest,
+        [settings](method::Context& context, RotateInput& input) {
+            return rotate(*settings, context, input);
+        }
     );
 }
 

@@ -25,13 +25,18 @@ void check_patterns(const method::Context& context, const std::vector<std::strin
     }
     if (!unknown.empty()) {
         throw ComputeError(
-            ErrorCode::InvalidInput, "events: no event matches " + unknown.front(), Json{{"unknown", unknown}}
+            ErrorCode::InvalidInput,
+            "events: no event matches " + unknown.front(),
+            Json{{"unknown", unknown}}
         );
     }
 }
 
 std::string seal_secret(
-    const MethodSettings& settings, const method::Context& context, const crypto::Secret& secret, const std::string& webhook_id
+    const MethodSettings& settings,
+    const method::Context& context,
+    const crypto::Secret& secret,
+    const std::string& webhook_id
 ) {
     if (!settings.sealer) {
         throw invalid_config("secret: webhooks need a deployment secret of at least 32 characters");
@@ -39,7 +44,9 @@ std::string seal_secret(
     return settings.sealer->seal(secret, webhook_id, context.runtime->rng);
 }
 
-void wake_after_commit(const method::Context& context, store::Transaction& tx, const char* channel) {
+void wake_after_commit(
+    const method::Context& context, store::Transaction& tx, const char* channel
+) {
     tx.after_commit([runtime = context.runtime, channel] {
         runtime->wake.wake(channel);
         runtime->database.notify(channel);

@@ -19,16 +19,20 @@ struct UpdateInput {
 };
 
 constexpr const char* kUpdate =
-    "update webhooks set url = $3, patterns = $4, description = $5, active = $6, visible_mark = coalesce($7, visible_mark),"
+    "update webhooks set url = $3, patterns = $4, description = $5, active = $6, visible_mark = "
+    "coalesce($7, visible_mark),"
     " proof_mark = coalesce($9, proof_mark),"
     " revision = revision + 1, updated_at = $8 where tenant_id = $1 and id = $2";
 // Takes the lane from whoever holds it: what is in flight ends without a result.
-constexpr const char* kEmptyLane = "update webhook_lanes set token = null, due_at = $2, careful = 0 where webhook = $1";
+constexpr const char* kEmptyLane =
+    "update webhook_lanes set token = null, due_at = $2, careful = 0 where webhook = $1";
 constexpr const char* kCancelPending =
-    "update webhook_deliveries set state = 3, done_at = $2, token = null where webhook = $1 and state = 0";
+    "update webhook_deliveries set state = 3, done_at = $2, token = null where webhook = $1 and "
+    "state = 0";
 
-// Everything in the transaction of the call: a crash leaves the webhook wholly as it was, or paused with its pending deliveries
-// cancelled. A claim made before is refused its result; an engine elsewhere is told after the commit and drops what it holds.
+// Everything in the transaction of the call: a crash leaves the webhook wholly as it was, or paused
+// with its pending deliveries cancelled. A claim made before is refused its result; an engine
+// elsewhere is told after the commit and drops what it holds.
 Json update(const MethodSettings& settings, method::Context& context, UpdateInput& input) {
     if (input.events) {
         check_patterns(context, *input.events);
@@ -58,8 +62,15 @@ Json update(const MethodSettings& settings, method::Context& context, UpdateInpu
     }
     tx.execute(
         kUpdate,
-        {webhook.tenant_id, webhook.id, webhook.url, dump_json(webhook.patterns), webhook.description,
-         webhook.is_active, resumed_mark, webhook.updated_at, proof_mark}
+        {webhook.tenant_id,
+         webhook.id,
+         webhook.url,
+         dump_json(webhook.patterns),
+         webhook.description,
+         webhook.is_active,
+         resumed_mark,
+         webhook.updated_at,
+         proof_mark}
     );
     if (!webhook.is_active) {
         tx.execute(kEmptyLane, {webhook.num, kNever});
@@ -75,23 +86,35 @@ method::MethodEntry update_method(const SharedSettings& settings) {
     schema::Manifest<UpdateInput> manifest;
     manifest.required("tenantId", &UpdateInput::tenant_id, schema::tenant_id())
         .required("webhookId", &UpdateInput::webhook_id, schema::id_of("whk_"))
-        .optional("url", &UpdateInput::url, schema::string({.pattern = "", .min_length = 1, .max_length = net::kMaxUrlBytes}))
+        .optional(
+            "url",
+            &UpdateInput::url,
+            schema::string({.pattern = "", .min_length = 1, .max_length = net::kMaxUrlBytes})
+        )
         .optional(
             "events",
             &UpdateInput::events,
             schema::array(
-                schema::string({.pattern = kPatternRegex, .min_length = 1, .max_length = kMaxPatternCharacters}),
+                schema::string(
+                    {.pattern = kPatternRegex, .min_length = 1, .max_length = kMaxPatternCharacters}
+                ),
                 {.min_items = 1, .max_items = kMaxPatterns}
             )
         )
         .nullable(
-            "description", &UpdateInput::description, schema::string({.pattern = "", .max_length = kMaxDescriptionCharacters})
+            "description",
+            &UpdateInput::description,
+            schema::string({.pattern = "", .max_length = kMaxDescriptionCharacters})
         )
         .optional("active", &UpdateInput::active, schema::boolean())
         .min_fields(3);  // something to change
     return manage_method<UpdateInput>(
-        "update", method::Kind::Mutation, manifest,
-        [settings](method::Context& context, UpdateInput& input) { return update(*settings, context, input); }
+        "update",
+        method::Kind::Mutation,
+        manifest,
+        [settings](method::Context& context, UpdateInput& input) {
+            return update(*settings, context, input);
+        }
     );
 }
 

@@ -5,29 +5,35 @@
 namespace compute::events {
 namespace {
 
-constexpr const char* kList =
-    "select " COMPUTE_WEBHOOK_COLUMNS
-    ", (select count(*) from (select 1 from webhook_deliveries d where d.webhook = w.num and d.state = 0 limit 100000) p),"
-    " (select count(*) from (select 1 from webhook_deliveries d where d.webhook = w.num and d.state = 2 limit 100000) q)"
-    " from webhooks w where ($1 = '' or w.tenant_id = $1) order by w.num";
+constexpr const char* kList = "select " COMPUTE_WEBHOOK_COLUMNS
+                              ", (select count(*) from (select 1 from webhook_deliveries d where "
+                              "d.webhook = w.num and d.state = 0 limit 100000) p),"
+                              " (select count(*) from (select 1 from webhook_deliveries d where "
+                              "d.webhook = w.num and d.state = 2 limit 100000) q)"
+                              " from webhooks w where ($1 = '' or w.tenant_id = $1) order by w.num";
 constexpr std::size_t kPendingColumn = 13;
 
 constexpr const char* kExplain =
     "select " COMPUTE_DELIVERY_COLUMNS
-    ", d.round, d.token is not null, d.sent, w.url, w.active, b.position, length(b.body), l.due_at, l.token is not null, l.careful"
-    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on b.event = d.event"
+    ", d.round, d.token is not null, d.sent, w.url, w.active, b.position, length(b.body), "
+    "l.due_at, l.token is not null, l.careful"
+    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on "
+    "b.event = d.event"
     " left join webhook_lanes l on l.webhook = d.webhook where d.id = $1";
 constexpr store::Sql kExplainSql(
     kExplain,
     "select " COMPUTE_DELIVERY_COLUMNS
-    ", d.round, (d.token is not null)::int, d.sent, w.url, w.active, b.position, octet_length(b.body), l.due_at,"
+    ", d.round, (d.token is not null)::int, d.sent, w.url, w.active, b.position, "
+    "octet_length(b.body), l.due_at,"
     " (l.token is not null)::int, l.careful"
-    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on b.event = d.event"
+    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on "
+    "b.event = d.event"
     " left join webhook_lanes l on l.webhook = d.webhook where d.id = $1"
 );
 constexpr std::size_t kAfterDelivery = 15;
 constexpr const char* kAttempts =
-    "select round, attempt, started_at, ended_at, outcome, status, error, detail, address, phases from webhook_attempts"
+    "select round, attempt, started_at, ended_at, outcome, status, error, detail, address, phases "
+    "from webhook_attempts"
     " where delivery = $1 order by round, attempt";
 
 std::string outcome_name(std::int64_t outcome) {
@@ -42,7 +48,8 @@ std::string outcome_name(std::int64_t outcome) {
 }
 
 Json phases_json(const std::string& text) {
-    static constexpr const char* kNames[] = {"resolveMs", "connectMs", "tlsMs", "firstByteMs", "totalMs"};
+    static constexpr const char* kNames[] = {
+        "resolveMs", "connectMs", "tlsMs", "firstByteMs", "totalMs"};
     Json out = Json::object();
     std::size_t begin = 0;
     for (const char* name : kNames) {
@@ -67,7 +74,8 @@ Json attempt_json(const store::Row& row) {
     if (const auto status = row.find_int(5)) {
         out["status"] = *status;
     }
-    static constexpr std::pair<std::size_t, const char*> kTexts[] = {{6, "error"}, {7, "detail"}, {8, "address"}};
+    static constexpr std::pair<std::size_t, const char*> kTexts[] = {
+        {6, "error"}, {7, "detail"}, {8, "address"}};
     for (const auto& [column, name] : kTexts) {
         if (const auto text = row.find_text(column)) {
             out[name] = *text;
@@ -93,15 +101,20 @@ std::string attempt_sentence(const Json& attempt) {
     if (attempt.contains("error")) {
         text += " (" + attempt["error"].get<std::string>() + ")";
     }
-    return text + " after " + std::to_string(attempt["endedAt"].get<EpochMs>() - attempt["startedAt"].get<EpochMs>()) + " ms";
+    return text + " after " +
+           std::to_string(attempt["endedAt"].get<EpochMs>() - attempt["startedAt"].get<EpochMs>()) +
+           " ms";
 }
 
-std::string next_sentence(const Delivery& delivery, const store::Row& row, const config::Config& config, EpochMs now) {
+std::string next_sentence(
+    const Delivery& delivery, const store::Row& row, const config::Config& config, EpochMs now
+) {
     switch (delivery.state) {
         case DeliveryState::Delivered:
             return "delivered; redeliver sends it again";
         case DeliveryState::Dead:
-            return "dead: its attempts are used up or its receiver is gone; redeliver starts them anew";
+            return "dead: its attempts are used up or its receiver is gone; redeliver starts them "
+                   "anew";
         case DeliveryState::Cancelled:
             return "cancelled: its webhook was paused; redeliver once it is active again";
         case DeliveryState::Pending:
@@ -120,14 +133,17 @@ std::string next_sentence(const Delivery& delivery, const store::Row& row, const
     const std::string which = std::to_string(delivery.attempts + 1) + " of " +
                               std::to_string(config.events.delivery.max_attempts);
     if (delivery.next_at > now) {
-        return "attempt " + which + " at " + iso_time(delivery.next_at) + ", the delay after the last failure";
+        return "attempt " + which + " at " + iso_time(delivery.next_at) +
+               ", the delay after the last failure";
     }
     return "attempt " + which + " is due; it waits for its turn in the lane of its webhook";
 }
 
 }  // namespace
 
-std::vector<Json> list_webhooks(store::Database& database, const std::optional<TenantId>& tenant_id, EpochMs now) {
+std::vector<Json> list_webhooks(
+    store::Database& database, const std::optional<TenantId>& tenant_id, EpochMs now
+) {
     std::vector<Json> out;
     for (const store::Row& row : database.query(kList, {tenant_id ? tenant_id->str() : ""})) {
         Json webhook = webhook_json(webhook_from(row), now);
@@ -139,7 +155,10 @@ std::vector<Json> list_webhooks(store::Database& database, const std::optional<T
 }
 
 std::optional<Json> explain_delivery(
-    store::Database& database, const config::Config& config, const std::string& delivery_id, EpochMs now
+    store::Database& database,
+    const config::Config& config,
+    const std::string& delivery_id,
+    EpochMs now
 ) {
     const store::Rows rows = database.query(kExplainSql, {delivery_id});
     if (rows.empty()) {
@@ -151,8 +170,9 @@ std::optional<Json> explain_delivery(
     Json attempts = Json::array();
     Json story = Json::array();
     story.push_back(
-        iso_time(delivery.queued_at) + "  queued by event " + delivery.event_id + " (" + delivery.event_type + ")" +
-        (position.empty() ? ", a ping" : " at position " + position) + " for " + row.get_text(kAfterDelivery + 3)
+        iso_time(delivery.queued_at) + "  queued by event " + delivery.event_id + " (" +
+        delivery.event_type + ")" + (position.empty() ? ", a ping" : " at position " + position) +
+        " for " + row.get_text(kAfterDelivery + 3)
     );
     for (const store::Row& attempt : database.query(kAttempts, {delivery.seq})) {
         attempts.push_back(attempt_json(attempt));

@@ -1,5 +1,5 @@
-// What operators ask about webhooks: what there is, one delivery told in full, and whether every event reached the queue.
-// Read-only, straight from the database, across tenants.
+// What operators ask about webhooks: what there is, one delivery told in full, and whether every
+// event reached the queue. Read-only, straight from the database, across tenants.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,21 @@
 
 namespace compute::events {
 
-// Webhooks as webhooks.list shows them, with the counts `pending` and `dead` added, in order of creation.
+// Webhooks as webhooks.list shows them, with the counts `pending` and `dead` added, in order of
+// creation.
 [[nodiscard]] std::vector<Json> list_webhooks(
     store::Database& database, const std::optional<TenantId>& tenant_id, EpochMs now
 );
 
-// One delivery in full: {delivery, webhook: {id, url, active}, event: {id, type, position, bytes}, attempts: [{round, attempt,
-// startedAt, endedAt, outcome, status?, error?, detail?, address?, phases}], next: sentence, story: [sentences]}. Addresses and
-// details are for operators. nullopt when there is none of that id.
+// One delivery in full: {delivery, webhook: {id, url, active}, event: {id, type, position, bytes},
+// attempts: [{round, attempt, startedAt, endedAt, outcome, status?, error?, detail?, address?,
+// phases}], next: sentence, story: [sentences]}. Addresses and details are for operators. nullopt
+// when there is none of that id.
 [[nodiscard]] std::optional<Json> explain_delivery(
-    store::Database& database, const config::Config& config, const std::string& delivery_id, EpochMs now
+    store::Database& database,
+    const config::Config& config,
+    const std::string& delivery_id,
+    EpochMs now
 );
 
 struct ProofGap {
@@ -38,11 +43,16 @@ struct Proof {
     [[nodiscard]] bool is_ok() const noexcept { return gaps.empty(); }
 };
 
-// Walks the outbox from `since` to the fan-out cursor and asks for every event: is there a delivery for each active webhook of its
-// tenant that wanted it? A webhook answers for events from its creation, its last resume or its last change of patterns on,
-// whichever came last. Events older than the retention of deliveries are left out: their deliveries may be pruned.
+// Walks the outbox from `since` to the fan-out cursor and asks for every event: is there a delivery
+// for each active webhook of its tenant that wanted it? A webhook answers for events from its
+// creation, its last resume or its last change of patterns on, whichever came last. Events older
+// than the retention of deliveries are left out: their deliveries may be pruned.
 [[nodiscard]] Proof prove_queueing(
-    store::Database& database, const config::Config& config, EpochMs since, const std::optional<TenantId>& tenant_id, EpochMs now
+    store::Database& database,
+    const config::Config& config,
+    EpochMs since,
+    const std::optional<TenantId>& tenant_id,
+    EpochMs now
 );
 
 }  // namespace compute::events

@@ -19,13 +19,17 @@ constexpr const char* kCursor = "select txid, seq from event_cursors where name 
 constexpr const char* kStart =
     "select txid, seq from outbox_events where time >= $1 order by txid, seq limit 1";
 constexpr const char* kWebhooks =
-    "select num, id, tenant_id, patterns, proof_mark from webhooks where active = 1 and ($1 = '' or tenant_id = $1)";
+    "select num, id, tenant_id, patterns, proof_mark from webhooks where active = 1 and ($1 = '' "
+    "or tenant_id = $1)";
 constexpr store::Sql kDeliveries(
-    "select d.webhook, b.event_id from webhook_bodies b join webhooks w on w.tenant_id = b.tenant_id"
+    "select d.webhook, b.event_id from webhook_bodies b join webhooks w on w.tenant_id = "
+    "b.tenant_id"
     " join webhook_deliveries d on d.webhook = w.num and d.event = b.event"
     " where b.event_id in (select value from json_each($1))",
-    "select d.webhook, b.event_id from webhook_bodies b join webhooks w on w.tenant_id = b.tenant_id"
-    " join webhook_deliveries d on d.webhook = w.num and d.event = b.event where b.event_id = any($1::text[])"
+    "select d.webhook, b.event_id from webhook_bodies b join webhooks w on w.tenant_id = "
+    "b.tenant_id"
+    " join webhook_deliveries d on d.webhook = w.num and d.event = b.event where b.event_id = "
+    "any($1::text[])"
 );
 constexpr store::Sql kAside(
     "select event_id from webhook_set_aside where event_id in (select value from json_each($1))",
@@ -53,7 +57,10 @@ bool wants(const Wanting& webhook, const outbox::StoredEvent& event, store::Engi
 }
 
 void judge_page(
-    store::Transaction& tx, const WantingByTenant& webhooks, const std::vector<outbox::StoredEvent>& events, Proof& proof
+    store::Transaction& tx,
+    const WantingByTenant& webhooks,
+    const std::vector<outbox::StoredEvent>& events,
+    Proof& proof
 ) {
     store::TextList ids;
     for (const outbox::StoredEvent& event : events) {
@@ -102,7 +109,10 @@ Proof prove(store::Transaction& tx, EpochMs since, const std::string& tenant) {
     WantingByTenant webhooks;
     for (const store::Row& row : tx.query(kWebhooks, {tenant})) {
         webhooks[row.get_text(2)].push_back(
-            {row.get_int(0), row.get_text(1), Json::parse(row.get_text(3)).get<std::vector<std::string>>(), row.get_text(4)}
+            {row.get_int(0),
+             row.get_text(1),
+             Json::parse(row.get_text(3)).get<std::vector<std::string>>(),
+             row.get_text(4)}
         );
     }
     outbox::Position at{start_row->get_int(0), start_row->get_int(1) - 1};
@@ -112,7 +122,9 @@ Proof prove(store::Transaction& tx, EpochMs since, const std::string& tenant) {
         if (!page.empty()) {
             at = page.back().position;
         }
-        std::erase_if(page, [&](const outbox::StoredEvent& event) { return event.position > cursor || event.time < since; });
+        std::erase_if(page, [&](const outbox::StoredEvent& event) {
+            return event.position > cursor || event.time < since;
+        });
         judge_page(tx, webhooks, page, proof);
         if (is_last || at >= cursor) {
             return proof;
@@ -123,14 +135,20 @@ Proof prove(store::Transaction& tx, EpochMs since, const std::string& tenant) {
 }  // namespace
 
 Proof prove_queueing(
-    store::Database& database, const config::Config& config, EpochMs since, const std::optional<TenantId>& tenant_id, EpochMs now
+    store::Database& database,
+    const config::Config& config,
+    EpochMs since,
+    const std::optional<TenantId>& tenant_id,
+    EpochMs now
 ) {
     EpochMs from = since;
     if (const auto& retention = config.events.retention) {
         const double days = std::min(retention->delivered_days, retention->dead_days);
         from = std::max(from, now - static_cast<EpochMs>(days * static_cast<double>(kDayMs)));
     }
-    return database.read([&](store::Transaction& tx) { return prove(tx, from, tenant_id ? tenant_id->str() : ""); });
+    return database.read([&](store::Transaction& tx) {
+        return prove(tx, from, tenant_id ? tenant_id->str() : "");
+    });
 }
 
 }  // namespace compute::events

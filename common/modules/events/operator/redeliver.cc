@@ -17,47 +17,64 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kJobStates = {"running", "done", "cancelled"};
 
-// $1 behind, $2 up to, $3 $4 $5 whether dead, cancelled, delivered count, $6 tenant, $7 webhook, $8 type as a LIKE pattern (patterns
-// have no % or _), $9 since, $10 until, $11 how many.
-#define COMPUTE_MATCHING                                                                                              \
-    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on b.event = d.event"      \
-    " where d.seq > $1 and d.seq <= $2 and d.state in (1, 2, 3) and ((d.state = 2 and $3 = 1) or (d.state = 3 and $4 = 1)" \
-    " or (d.state = 1 and $5 = 1)) and ($6 = '' or w.tenant_id = $6) and ($7 = '' or w.id = $7) and b.type like $8"       \
+// $1 behind, $2 up to, $3 $4 $5 whether dead, cancelled, delivered count, $6 tenant, $7 webhook, $8
+// type as a LIKE pattern (patterns have no % or _), $9 since, $10 until, $11 how many.
+#define COMPUTE_MATCHING                                                                           \
+    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on "    \
+    "b.event = d.event"                                                                            \
+    " where d.seq > $1 and d.seq <= $2 and d.state in (1, 2, 3) and ((d.state = 2 and $3 = 1) or " \
+    "(d.state = 3 and $4 = 1)"                                                                     \
+    " or (d.state = 1 and $5 = 1)) and ($6 = '' or w.tenant_id = $6) and ($7 = '' or w.id = $7) "  \
+    "and b.type like $8"                                                                           \
     " and d.queued_at >= $9 and d.queued_at < $10 order by d.seq limit $11"
-constexpr const char* kMatching = "select d.seq, d.id, d.webhook, w.tenant_id, w.active" COMPUTE_MATCHING;
-constexpr const char* kCountMatching = "select count(*) from (select d.seq" COMPUTE_MATCHING ") matching";
+constexpr const char* kMatching =
+    "select d.seq, d.id, d.webhook, w.tenant_id, w.active" COMPUTE_MATCHING;
+constexpr const char* kCountMatching =
+    "select count(*) from (select d.seq" COMPUTE_MATCHING ") matching";
 constexpr const char* kLastSeq = "select coalesce(max(seq), 0) from webhook_deliveries";
 
 constexpr store::Sql kLockLanes(
-    "select 1", "select webhook from webhook_lanes where webhook = any($1::bigint[]) order by webhook for update"
+    "select 1",
+    "select webhook from webhook_lanes where webhook = any($1::bigint[]) order by webhook for "
+    "update"
 );
 constexpr store::Sql kTouchLanes(
-    "update webhook_lanes set due_at = $2 where webhook in (select value from json_each($1)) and token is null and due_at > $2",
-    "update webhook_lanes set due_at = $2 where webhook = any($1::bigint[]) and token is null and due_at > $2"
+    "update webhook_lanes set due_at = $2 where webhook in (select value from json_each($1)) and "
+    "token is null and due_at > $2",
+    "update webhook_lanes set due_at = $2 where webhook = any($1::bigint[]) and token is null and "
+    "due_at > $2"
 );
 constexpr store::Sql kRedeliverMany(
-    "update webhook_deliveries set state = 0, attempts = 0, round = round + 1, next_at = $2, done_at = null, token = null,"
-    " sent = 0, last_status = null, last_error = null where seq in (select value from json_each($1)) and state <> 0",
-    "update webhook_deliveries set state = 0, attempts = 0, round = round + 1, next_at = $2, done_at = null, token = null,"
+    "update webhook_deliveries set state = 0, attempts = 0, round = round + 1, next_at = $2, "
+    "done_at = null, token = null,"
+    " sent = 0, last_status = null, last_error = null where seq in (select value from "
+    "json_each($1)) and state <> 0",
+    "update webhook_deliveries set state = 0, attempts = 0, round = round + 1, next_at = $2, "
+    "done_at = null, token = null,"
     " sent = 0, last_status = null, last_error = null where seq = any($1::bigint[]) and state <> 0"
 );
 
-#define COMPUTE_JOB_COLUMNS \
-    "id, filter, state, after_seq, until_seq, matched, redelivered, skipped, created_by, created_at, updated_at"
+#define COMPUTE_JOB_COLUMNS                                                                \
+    "id, filter, state, after_seq, until_seq, matched, redelivered, skipped, created_by, " \
+    "created_at, updated_at"
 constexpr const char* kInsertJob = "insert into webhook_redelivery_jobs (" COMPUTE_JOB_COLUMNS
                                    ") values ($1, $2, 0, 0, $3, 0, 0, 0, $4, $5, $5)";
-constexpr const char* kFindJob = "select " COMPUTE_JOB_COLUMNS " from webhook_redelivery_jobs where id = $1";
+constexpr const char* kFindJob =
+    "select " COMPUTE_JOB_COLUMNS " from webhook_redelivery_jobs where id = $1";
 constexpr store::Sql kFindJobLocked(
     "select " COMPUTE_JOB_COLUMNS " from webhook_redelivery_jobs where id = $1",
     "select " COMPUTE_JOB_COLUMNS " from webhook_redelivery_jobs where id = $1 for update"
 );
 constexpr const char* kListJobs =
-    "select " COMPUTE_JOB_COLUMNS " from webhook_redelivery_jobs order by created_at desc, id desc limit $1";
+    "select " COMPUTE_JOB_COLUMNS
+    " from webhook_redelivery_jobs order by created_at desc, id desc limit $1";
 constexpr const char* kAdvanceJob =
-    "update webhook_redelivery_jobs set state = $2, after_seq = $3, matched = $4, redelivered = $5, skipped = $6,"
+    "update webhook_redelivery_jobs set state = $2, after_seq = $3, matched = $4, redelivered = "
+    "$5, skipped = $6,"
     " updated_at = $7 where id = $1";
 constexpr const char* kTenantOfDelivery =
-    "select w.tenant_id from webhook_deliveries d join webhooks w on w.num = d.webhook where d.id = $1";
+    "select w.tenant_id from webhook_deliveries d join webhooks w on w.num = d.webhook where d.id "
+    "= $1";
 
 struct JobRow {
     RedeliverJob job;
@@ -125,9 +142,13 @@ JobRow job_from(const store::Row& row) {
     return out;
 }
 
-store::Params matching_params(const RedeliverFilter& filter, std::int64_t after, std::int64_t until, std::int64_t limit) {
+store::Params matching_params(
+    const RedeliverFilter& filter, std::int64_t after, std::int64_t until, std::int64_t limit
+) {
     const auto wants = [&](DeliveryState state) {
-        return std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end() ? 1 : 0;
+        return std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end()
+                   ? 1
+                   : 0;
     };
     std::string like = filter.type_pattern.value_or("*");
     if (like.ends_with('*')) {
@@ -148,7 +169,9 @@ store::Params matching_params(const RedeliverFilter& filter, std::int64_t after,
     };
 }
 
-ComputeError job_not_found() { return not_found("job: not found"); }
+ComputeError job_not_found() {
+    return not_found("job: not found");
+}
 
 struct Batch {
     store::IntList rows;
@@ -161,7 +184,9 @@ struct Batch {
 
 Batch read_batch(store::Transaction& tx, const JobRow& row, std::int64_t limit) {
     Batch batch;
-    for (const store::Row& found : tx.query(kMatching, matching_params(row.job.filter, row.after_seq, row.until_seq, limit))) {
+    for (const store::Row& found : tx.query(
+             kMatching, matching_params(row.job.filter, row.after_seq, row.until_seq, limit)
+         )) {
         ++batch.size;
         batch.last_seq = found.get_int(0);
         if (!found.get_bool(4)) {
@@ -178,7 +203,11 @@ Batch read_batch(store::Transaction& tx, const JobRow& row, std::int64_t limit) 
 }
 
 void write_audit(
-    store::Transaction& tx, const method::Runtime& runtime, const iam::Caller& caller, const RedeliverJob& job, const Batch& batch
+    store::Transaction& tx,
+    const method::Runtime& runtime,
+    const iam::Caller& caller,
+    const RedeliverJob& job,
+    const Batch& batch
 ) {
     for (const auto& [tenant, count] : batch.by_tenant) {
         audit::Entry entry;
@@ -188,9 +217,8 @@ void write_audit(
         entry.action = kManageAction;
         entry.resource = {runtime.config.iam.resource_prefix + "tenant", tenant};
         entry.decision_reason = "operator of the deployment";
-        entry.admission = std::make_shared<const Json>(
-            Json{{"jobId", job.id}, {"redelivered", count}, {"filter", filter_json(job.filter)}}
-        );
+        entry.admission = std::make_shared<const Json>(Json{
+            {"jobId", job.id}, {"redelivered", count}, {"filter", filter_json(job.filter)}});
         entry.request_id = job.id;
         audit::append(tx, entry, runtime.clock, runtime.rng);
     }
@@ -198,7 +226,9 @@ void write_audit(
 
 }  // namespace
 
-std::string_view job_state_name(JobState state) noexcept { return kJobStates[static_cast<std::size_t>(state)]; }
+std::string_view job_state_name(JobState state) noexcept {
+    return kJobStates[static_cast<std::size_t>(state)];
+}
 
 void check_filter(const RedeliverFilter& filter) {
     if (filter.states.empty()) {
@@ -210,7 +240,8 @@ void check_filter(const RedeliverFilter& filter) {
         }
     }
     if (filter.type_pattern) {
-        const schema::Shape shape = schema::string({.pattern = kPatternRegex, .max_length = kMaxPatternCharacters});
+        const schema::Shape shape =
+            schema::string({.pattern = kPatternRegex, .max_length = kMaxPatternCharacters});
         static_cast<void>(shape.check(Json(*filter.type_pattern), "type"));
     }
     if (filter.limit && *filter.limit < 1) {
@@ -226,7 +257,9 @@ std::int64_t count_matching(store::Database& database, const RedeliverFilter& fi
         .get_int(0);
 }
 
-RedeliverJob create_job(const method::Runtime& runtime, const iam::Caller& caller, const RedeliverFilter& filter) {
+RedeliverJob create_job(
+    const method::Runtime& runtime, const iam::Caller& caller, const RedeliverFilter& filter
+) {
     check_filter(filter);
     RedeliverJob job;
     job.id = new_id("rdj_", runtime.clock, runtime.rng);
@@ -235,12 +268,20 @@ RedeliverJob create_job(const method::Runtime& runtime, const iam::Caller& calle
     job.created_at = job.updated_at = runtime.clock.now_ms();
     runtime.database.write([&](store::Transaction& tx) {
         const std::int64_t until = tx.get_row(kLastSeq).get_int(0);
-        tx.execute(kInsertJob, {job.id, dump_json(filter_json(filter)), until, job.created_by, job.created_at});
+        tx.execute(
+            kInsertJob,
+            {job.id, dump_json(filter_json(filter)), until, job.created_by, job.created_at}
+        );
     });
     return job;
 }
 
-JobStep step_job(const method::Runtime& runtime, const iam::Caller& caller, const std::string& job_id, int batch_size) {
+JobStep step_job(
+    const method::Runtime& runtime,
+    const iam::Caller& caller,
+    const std::string& job_id,
+    int batch_size
+) {
     JobStep step;
     bool has_redelivered = false;
     runtime.database.write([&](store::Transaction& tx) {
@@ -278,8 +319,13 @@ JobStep step_job(const method::Runtime& runtime, const iam::Caller& caller, cons
         step.skipped = std::move(batch.skipped);
         tx.execute(
             kAdvanceJob,
-            {job_id, static_cast<int>(step.job.state), std::max(batch.last_seq, row.after_seq), step.job.matched,
-             step.job.redelivered, step.job.skipped, now}
+            {job_id,
+             static_cast<int>(step.job.state),
+             std::max(batch.last_seq, row.after_seq),
+             step.job.matched,
+             step.job.redelivered,
+             step.job.skipped,
+             now}
         );
         fail_point("redeliver-before-commit");
     });
@@ -309,7 +355,10 @@ RedeliverJob run_job(
         }
         if (rate) {
             const std::int64_t pause_ms = 1000LL * batch / std::max(*rate, 1);
-            runtime.clock.sleep(std::chrono::milliseconds(pause_ms), is_cancelled ? is_cancelled : [] { return false; });
+            runtime.clock.sleep(
+                std::chrono::milliseconds(pause_ms),
+                is_cancelled ? is_cancelled : [] { return false; }
+            );
         }
     }
 }
@@ -339,8 +388,13 @@ RedeliverJob cancel_job(const method::Runtime& runtime, const std::string& job_i
             row.job.updated_at = runtime.clock.now_ms();
             tx.execute(
                 kAdvanceJob,
-                {job_id, static_cast<int>(row.job.state), row.after_seq, row.job.matched, row.job.redelivered,
-                 row.job.skipped, row.job.updated_at}
+                {job_id,
+                 static_cast<int>(row.job.state),
+                 row.after_seq,
+                 row.job.matched,
+                 row.job.redelivered,
+                 row.job.skipped,
+                 row.job.updated_at}
             );
         }
         return row.job;
@@ -361,7 +415,9 @@ Json job_json(const RedeliverJob& job) {
     };
 }
 
-std::optional<TenantId> find_tenant_of_delivery(store::Database& database, const std::string& delivery_id) {
+std::optional<TenantId> find_tenant_of_delivery(
+    store::Database& database, const std::string& delivery_id
+) {
     const store::Rows rows = database.query(kTenantOfDelivery, {delivery_id});
     return rows.empty() ? std::nullopt : std::optional(TenantId(rows.front().get_text(0)));
 }

@@ -1,6 +1,7 @@
-// Redelivering many: an operator's filter becomes a durable job that goes through the queue in batches. Each batch is one
-// transaction with its audit row and its place in the job, so a job may be interrupted anywhere and resumed: nothing is redelivered
-// twice by it (what is put back is pending and no longer matches), nothing is passed over.
+// Redelivering many: an operator's filter becomes a durable job that goes through the queue in
+// batches. Each batch is one transaction with its audit row and its place in the job, so a job may
+// be interrupted anywhere and resumed: nothing is redelivered twice by it (what is put back is
+// pending and no longer matches), nothing is passed over.
 #pragma once
 
 #include <cstdint>
@@ -53,20 +54,27 @@ struct JobStep {
     std::vector<SkippedDelivery> skipped;
 };
 
-// Throws INVALID_INPUT for a state that cannot be redelivered, a malformed pattern, or a limit below 1.
+// Throws INVALID_INPUT for a state that cannot be redelivered, a malformed pattern, or a limit
+// below 1.
 void check_filter(const RedeliverFilter& filter);
 
 // How many deliveries the filter matches now (bounded by its limit).
 [[nodiscard]] std::int64_t count_matching(store::Database& database, const RedeliverFilter& filter);
 
 // `caller` is the operator whom the job and its audit rows name.
-[[nodiscard]] RedeliverJob create_job(const method::Runtime& runtime, const iam::Caller& caller, const RedeliverFilter& filter);
-// One batch of at most `batch`. NOT_FOUND for an unknown job; a job that is done or cancelled stays as it is.
-JobStep step_job(
-    const method::Runtime& runtime, const iam::Caller& caller, const std::string& job_id, int batch = kRedeliverBatch
+[[nodiscard]] RedeliverJob create_job(
+    const method::Runtime& runtime, const iam::Caller& caller, const RedeliverFilter& filter
 );
-// Steps until the job is done, cancelled, or `is_cancelled` says so; at most `rate` deliveries a second when given.
-// `on_step` is called after each batch.
+// One batch of at most `batch`. NOT_FOUND for an unknown job; a job that is done or cancelled stays
+// as it is.
+JobStep step_job(
+    const method::Runtime& runtime,
+    const iam::Caller& caller,
+    const std::string& job_id,
+    int batch = kRedeliverBatch
+);
+// Steps until the job is done, cancelled, or `is_cancelled` says so; at most `rate` deliveries a
+// second when given. `on_step` is called after each batch.
 RedeliverJob run_job(
     const method::Runtime& runtime,
     const iam::Caller& caller,
@@ -76,14 +84,20 @@ RedeliverJob run_job(
     const std::function<bool()>& is_cancelled
 );
 
-[[nodiscard]] std::optional<RedeliverJob> find_job(store::Database& database, const std::string& job_id);
-[[nodiscard]] std::vector<RedeliverJob> list_jobs(store::Database& database, int limit = 100);  // newest first
+[[nodiscard]] std::optional<RedeliverJob> find_job(
+    store::Database& database, const std::string& job_id
+);
+[[nodiscard]] std::vector<RedeliverJob> list_jobs(
+    store::Database& database, int limit = 100
+);  // newest first
 // Ends a running job where it is; returns it. NOT_FOUND when there is none.
 RedeliverJob cancel_job(const method::Runtime& runtime, const std::string& job_id);
 
 [[nodiscard]] Json job_json(const RedeliverJob& job);
 
 // The tenant of a delivery, for commands that name deliveries only.
-[[nodiscard]] std::optional<TenantId> find_tenant_of_delivery(store::Database& database, const std::string& delivery_id);
+[[nodiscard]] std::optional<TenantId> find_tenant_of_delivery(
+    store::Database& database, const std::string& delivery_id
+);
 
 }  // namespace compute::events

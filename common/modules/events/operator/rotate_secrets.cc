@@ -10,8 +10,10 @@ constexpr int kBatch = 200;
 constexpr const char* kRead =
     "select num, id, secret, previous_secret from webhooks where num > $1 order by num limit $2";
 // Compares what was read, so that a rotation by the tenant in between wins.
-constexpr const char* kWriteCurrent = "update webhooks set secret = $3 where num = $1 and secret = $2";
-constexpr const char* kWritePrevious = "update webhooks set previous_secret = $3 where num = $1 and previous_secret = $2";
+constexpr const char* kWriteCurrent =
+    "update webhooks set secret = $3 where num = $1 and secret = $2";
+constexpr const char* kWritePrevious =
+    "update webhooks set previous_secret = $3 where num = $1 and previous_secret = $2";
 
 struct Change {
     const char* sql;
@@ -23,7 +25,9 @@ struct Change {
 }  // namespace
 
 RotateReport rotate_webhook_secrets(
-    const method::Runtime& runtime, RotateMode mode, const std::function<void(const RotateReport&)>& on_batch
+    const method::Runtime& runtime,
+    RotateMode mode,
+    const std::function<void(const RotateReport&)>& on_batch
 ) {
     if (runtime.config.secret.empty()) {
         throw invalid_config("secret: there is none to seal with");
@@ -34,7 +38,8 @@ RotateReport rotate_webhook_secrets(
     while (true) {
         const store::Rows rows = runtime.database.query(kRead, {last, kBatch});
         std::vector<Change> changes;
-        const auto look_at = [&](const char* sql, const store::Row& row, const std::string& sealed) {
+        const auto look_at = [&](const char* sql, const store::Row& row, const std::string& sealed
+                             ) {
             const std::string& id = row.get_text(1);
             const auto secret = sealer.open(sealed, id);
             if (!secret) {
@@ -44,7 +49,9 @@ RotateReport rotate_webhook_secrets(
                 if (mode == RotateMode::DryRun) {
                     ++report.remaining;
                 } else {
-                    changes.push_back({sql, row.get_int(0), sealed, sealer.seal(*secret, id, runtime.rng)});
+                    changes.push_back(
+                        {sql, row.get_int(0), sealed, sealer.seal(*secret, id, runtime.rng)}
+                    );
                 }
             }
         };

@@ -30,7 +30,15 @@ TEST_P(Webhooks, W2_EveryCommittedMatchingEventIsSent) {
     }
     EXPECT_THROW(
         lab.plane.database().write([&](store::Transaction& tx) {
-            outbox::append(tx, {"node.ready", TenantId("acme"), "node/n", std::make_shared<const Json>(Json::object())}, lab.plane.clock, lab.plane.rng);
+            outbox::append(
+                tx,
+                {"node.ready",
+                 TenantId("acme"),
+                 "node/n",
+                 std::make_shared<const Json>(Json::object())},
+                lab.plane.clock,
+                lab.plane.rng
+            );
             throw std::runtime_error("undone");
         }),
         std::exception
@@ -57,7 +65,12 @@ TEST(WebhooksOnPostgres, W9_FanOutWaitsForALowerTransaction) {
     lab.create("acme", {"*"});
     const auto slow = lab.plane.test_database().open();
     const auto append = [&](store::Transaction& tx, const char* type) {
-        outbox::append(tx, {type, TenantId("acme"), "node/n", std::make_shared<const Json>(Json::object())}, lab.plane.clock, lab.plane.rng);
+        outbox::append(
+            tx,
+            {type, TenantId("acme"), "node/n", std::make_shared<const Json>(Json::object())},
+            lab.plane.clock,
+            lab.plane.rng
+        );
         tx.query("select 1");  // what was deferred has reached the server
     };
     int held_back = -1;
@@ -72,7 +85,9 @@ TEST(WebhooksOnPostgres, W9_FanOutWaitsForALowerTransaction) {
     lab.fan_out();
 
     EXPECT_EQ(held_back, 0);
-    EXPECT_THAT(types(lab.deliveries("acme")), ElementsAre("node.lost", "node.ready"));  // newest first
+    EXPECT_THAT(
+        types(lab.deliveries("acme")), ElementsAre("node.lost", "node.ready")
+    );  // newest first
 }
 
 TEST_P(Webhooks, W10_OnlyActiveMatchingWebhooksOfTheTenant) {
@@ -118,10 +133,13 @@ TEST_P(Webhooks, W12_QueueAndCursorMoveTogether) {
 TEST_P(Webhooks, W13_AnEventIsQueuedOncePerWebhook) {
     Lab lab(GetParam());
     lab.create("acme", {"*"});
-    const store::Row start = lab.plane.database().query("select txid, seq from event_cursors").at(0);
+    const store::Row start =
+        lab.plane.database().query("select txid, seq from event_cursors").at(0);
     lab.queue("acme");
 
-    lab.plane.database().execute("update event_cursors set txid = $1, seq = $2", {start.get_int(0), start.get_int(1)});
+    lab.plane.database().execute(
+        "update event_cursors set txid = $1, seq = $2", {start.get_int(0), start.get_int(1)}
+    );
     lab.fan_out();
 
     EXPECT_EQ(lab.number("select count(*) from webhook_deliveries"), 1);
@@ -134,7 +152,10 @@ TEST_P(Webhooks, W14_W15_TheCursorIsAnchoredOnce) {
         lab.emit("acme", "node.lost");
     }
     lab.create("acme", {"*"});
-    lab.plane.database().execute("update webhooks set visible_mark = $1", {GetParam() == store::Engine::Sqlite ? "0" : "1:1:"});
+    lab.plane.database().execute(
+        "update webhooks set visible_mark = $1",
+        {GetParam() == store::Engine::Sqlite ? "0" : "1:1:"}
+    );
 
     anchor_cursor(lab.plane.runtime());
     EXPECT_EQ(lab.fan_out(), 0);
@@ -162,7 +183,12 @@ TEST_P(Webhooks, W29_W30_W31_PatternsChooseTypes) {
     const std::string reservations = lab.create("acme", {"reservation.*"});
     const std::string nodes = lab.create("acme", {"node.*"});
     const std::string lost = lab.create("acme", {"node.lost"});
-    for (const char* type : {"reservation.placed", "reservation.active", "node.gpu.missing", "node.lost", "nodegroup.x"}) {
+    for (const char* type :
+         {"reservation.placed",
+          "reservation.active",
+          "node.gpu.missing",
+          "node.lost",
+          "nodegroup.x"}) {
         lab.emit("acme", type);
     }
 
@@ -170,9 +196,13 @@ TEST_P(Webhooks, W29_W30_W31_PatternsChooseTypes) {
 
     EXPECT_EQ(lab.deliveries("acme", {{"webhookId", all}}).size(), 5U);
     EXPECT_THAT(
-        types(lab.deliveries("acme", {{"webhookId", reservations}})), ElementsAre("reservation.active", "reservation.placed")
+        types(lab.deliveries("acme", {{"webhookId", reservations}})),
+        ElementsAre("reservation.active", "reservation.placed")
     );
-    EXPECT_THAT(types(lab.deliveries("acme", {{"webhookId", nodes}})), ElementsAre("node.lost", "node.gpu.missing"));
+    EXPECT_THAT(
+        types(lab.deliveries("acme", {{"webhookId", nodes}})),
+        ElementsAre("node.lost", "node.gpu.missing")
+    );
     EXPECT_THAT(types(lab.deliveries("acme", {{"webhookId", lost}})), ElementsAre("node.lost"));
 }
 
@@ -236,7 +266,9 @@ TEST_P(Webhooks, BrokenAndTooLargeEventsAreSetAside) {
     lab.create("acme", {"*"});
     lab.emit("acme", "node.lost", {{"text", std::string(kMaxBodyBytes, 'x')}});
     const std::string broken = lab.emit("acme", "node.lost");
-    lab.plane.database().execute("update outbox_events set data = '{\"a\":' where id = $1", {broken});
+    lab.plane.database().execute(
+        "update outbox_events set data = '{\"a\":' where id = $1", {broken}
+    );
     lab.emit("acme", "node.ready");
 
     EXPECT_EQ(lab.fan_out(), 1);

@@ -26,7 +26,9 @@ std::map<std::string, std::string> headers_of(const net::HeaderBlock& block) {
         const std::string line(block.line(i));
         const std::size_t colon = line.find(": ");
         std::string name = line.substr(0, colon);
-        std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+        std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) {
+            return std::tolower(c);
+        });
         out[name] = line.substr(colon + 2);
     }
     return out;
@@ -136,7 +138,10 @@ net::AttemptResult timed_out() {
 }
 
 Process::Process(support::TestPlane& plane_in, EngineOptions options)
-    : plane(plane_in), engine(plane_in.runtime(), counters, options), fast(plane_in.clock), slow(plane_in.clock) {
+    : plane(plane_in),
+      engine(plane_in.runtime(), counters, options),
+      fast(plane_in.clock),
+      slow(plane_in.clock) {
     fast.owner(engine);
     slow.owner(engine);
     engine.attach(fast, slow);
@@ -152,7 +157,8 @@ void Process::deliver() {
         engine.wake();
         const StepReport report = engine.step();
         const int count = send();
-        if (report.claimed == 0 && report.settled == 0 && report.lanes_released == 0 && count == 0) {
+        if (report.claimed == 0 && report.settled == 0 && report.lanes_released == 0 &&
+            count == 0) {
             return;
         }
     }
@@ -169,9 +175,17 @@ method::Module lab_events() {
     method::Module module;
     module.id = "lab";
     module.event_families = {
-        {"node", "node/{id}", "lab", "A node changed.", {"node.lost", "node.ready", "node.disconnected", "node.gpu.missing"}},
+        {"node",
+         "node/{id}",
+         "lab",
+         "A node changed.",
+         {"node.lost", "node.ready", "node.disconnected", "node.gpu.missing"}},
         {"nodegroup", "nodegroup/{id}", "lab", "A group changed.", {"nodegroup.x"}},
-        {"reservation", "reservation/{id}", "lab", "A reservation changed.", {"reservation.placed", "reservation.active"}},
+        {"reservation",
+         "reservation/{id}",
+         "lab",
+         "A reservation changed.",
+         {"reservation.placed", "reservation.active"}},
     };
     return module;
 }
@@ -179,7 +193,9 @@ method::Module lab_events() {
 Lab::Lab(store::Engine engine, config::Config config)
     : plane(engine, {events_module(config), lab_events()}, config), process(plane) {}
 
-std::string Lab::create(const std::string& tenant, const std::vector<std::string>& events, const std::string& url) {
+std::string Lab::create(
+    const std::string& tenant, const std::vector<std::string>& events, const std::string& url
+) {
     const Json made = call("create", tenant, {{"url", url}, {"events", events}});
     const std::string id = made["webhook"]["id"];
     secrets[id] = made["secret"];
@@ -188,7 +204,8 @@ std::string Lab::create(const std::string& tenant, const std::vector<std::string
 
 std::string Lab::emit(const std::string& tenant, const std::string& type, const Json& data) {
     return plane.database().write([&](store::Transaction& tx) {
-        const outbox::Event event{type, TenantId(tenant), "node/node_1", std::make_shared<const Json>(data)};
+        const outbox::Event event{
+            type, TenantId(tenant), "node/node_1", std::make_shared<const Json>(data)};
         return outbox::append(tx, event, plane.clock, plane.rng);
     });
 }
@@ -232,7 +249,9 @@ Json Lab::only_delivery(const std::string& tenant) {
     return all.empty() ? Json::object() : all.front();
 }
 
-std::int64_t Lab::number(const char* sql) { return plane.database().query(sql).at(0).get_int(0); }
+std::int64_t Lab::number(const char* sql) {
+    return plane.database().query(sql).at(0).get_int(0);
+}
 
 std::vector<method::Finding> Lab::check(const std::string& id) {
     method::CheckContext context{

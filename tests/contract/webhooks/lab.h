@@ -1,5 +1,5 @@
-// A control plane with webhooks for tests: events by name, an engine whose steps the test takes, and loops that send nothing but
-// ask the test what the receiver answers.
+// A control plane with webhooks for tests: events by name, an engine whose steps the test takes,
+// and loops that send nothing but ask the test what the receiver answers.
 #pragma once
 
 #include <deque>
@@ -41,7 +41,8 @@ public:
     void resume(net::LaneKey lane) override { held_.erase(lane); }
     void drop_lane(net::LaneKey lane) override;
 
-    // Sends at most `limit` requests, lanes in turn, each lane in order. Lanes that must wait are passed over.
+    // Sends at most `limit` requests, lanes in turn, each lane in order. Lanes that must wait are
+    // passed over.
     int run(Engine& engine, const Answer& answer, std::vector<Sent>& sent, int limit = 1'000'000);
     // What waits is reported as never sent, as at a clean stop.
     void hand_back(Engine& engine);
@@ -94,17 +95,23 @@ public:
 
     // The created webhook's id; the secret is kept.
     std::string create(
-        const std::string& tenant, const std::vector<std::string>& events, const std::string& url = "https://hooks.example.com/a"
+        const std::string& tenant,
+        const std::vector<std::string>& events,
+        const std::string& url = "https://hooks.example.com/a"
     );
     // Commits one event; returns its id.
-    std::string emit(const std::string& tenant, const std::string& type, const Json& data = {{"n", 1}});
+    std::string emit(
+        const std::string& tenant, const std::string& type, const Json& data = {{"n", 1}}
+    );
     // Runs fan-out until it finds nothing; returns how many deliveries were queued.
     int fan_out();
     // emit, fan_out.
     std::string queue(const std::string& tenant, const std::string& type = "node.lost");
 
     Json call(const std::string& method, const std::string& tenant, Json input = Json::object());
-    ComputeError error(const std::string& method, const std::string& tenant, Json input = Json::object());
+    ComputeError error(
+        const std::string& method, const std::string& tenant, Json input = Json::object()
+    );
     // Items of webhooks.deliveries.
     std::vector<Json> deliveries(const std::string& tenant, Json filter = Json::object());
     Json only_delivery(const std::string& tenant);

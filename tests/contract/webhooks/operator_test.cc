@@ -1,4 +1,5 @@
-// What operators do from the command line: redeliver many, explain, list, prove, rotate the deployment secret.
+// What operators do from the command line: redeliver many, explain, list, prove, rotate the
+// deployment secret.
 #include "modules/events/operator/inspect.h"
 #include "modules/events/operator/redeliver.h"
 #include "modules/events/operator/rotate_secrets.h"
@@ -8,9 +9,9 @@
 namespace compute::events {
 namespace {
 
+using std::chrono::hours;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using std::chrono::hours;
 
 iam::Caller operator_caller() {
     iam::Caller caller;
@@ -45,7 +46,8 @@ TEST_P(Webhooks, W78_AJobRedeliversWhatItsFilterMatches) {
 
     EXPECT_EQ(count_matching(lab.plane.database(), filter), 5);
     const RedeliverJob job = create_job(lab.plane.runtime(), operator_caller(), filter);
-    const RedeliverJob done = run_job(lab.plane.runtime(), operator_caller(), job.id, std::nullopt, {}, {});
+    const RedeliverJob done =
+        run_job(lab.plane.runtime(), operator_caller(), job.id, std::nullopt, {}, {});
 
     EXPECT_EQ(done.state, JobState::Done);
     EXPECT_EQ(done.redelivered, 5);
@@ -107,7 +109,10 @@ TEST_P(Webhooks, AJobHasALimitARateAndAnEnd) {
     const RedeliverJob other = create_job(lab.plane.runtime(), operator_caller(), {});
     EXPECT_EQ(cancel_job(lab.plane.runtime(), other.id).state, JobState::Cancelled);
     EXPECT_EQ(step_job(lab.plane.runtime(), operator_caller(), other.id).job.redelivered, 0);
-    EXPECT_THROW(static_cast<void>(step_job(lab.plane.runtime(), operator_caller(), "rdj_none")), ComputeError);
+    EXPECT_THROW(
+        static_cast<void>(step_job(lab.plane.runtime(), operator_caller(), "rdj_none")),
+        ComputeError
+    );
     filter.states = {DeliveryState::Pending};
     EXPECT_THROW(check_filter(filter), ComputeError);
 }
@@ -120,7 +125,8 @@ TEST_P(Webhooks, ExplainTellsADeliveryInFull) {
     lab.process.deliver();
     const std::string id = lab.only_delivery("acme")["id"];
 
-    const auto told = explain_delivery(lab.plane.database(), lab.plane.config, id, lab.plane.clock.now_ms());
+    const auto told =
+        explain_delivery(lab.plane.database(), lab.plane.config, id, lab.plane.clock.now_ms());
 
     ASSERT_TRUE(told);
     EXPECT_EQ((*told)["attempts"].size(), 1U);
@@ -141,7 +147,8 @@ TEST_P(Webhooks, ListShowsWebhooksWithTheirQueues) {
     lab.queue("acme");
 
     const auto all = list_webhooks(lab.plane.database(), std::nullopt, lab.plane.clock.now_ms());
-    const auto acme = list_webhooks(lab.plane.database(), TenantId("acme"), lab.plane.clock.now_ms());
+    const auto acme =
+        list_webhooks(lab.plane.database(), TenantId("acme"), lab.plane.clock.now_ms());
 
     EXPECT_THAT(all, SizeIs(2));
     ASSERT_THAT(acme, SizeIs(1));
@@ -161,7 +168,9 @@ TEST_P(Webhooks, ProofFindsAMissingDelivery) {
     const std::string lost = lab.emit("acme", "reservation.placed");
     lab.fan_out();
     const auto prove = [&] {
-        return prove_queueing(lab.plane.database(), lab.plane.config, 0, TenantId("acme"), lab.plane.clock.now_ms());
+        return prove_queueing(
+            lab.plane.database(), lab.plane.config, 0, TenantId("acme"), lab.plane.clock.now_ms()
+        );
     };
 
     const Proof good = prove();
@@ -170,7 +179,9 @@ TEST_P(Webhooks, ProofFindsAMissingDelivery) {
     EXPECT_EQ(good.found, 7);
 
     lab.plane.database().execute(
-        "delete from webhook_deliveries where event = (select event from webhook_bodies where event_id = $1)", {lost}
+        "delete from webhook_deliveries where event = (select event from webhook_bodies where "
+        "event_id = $1)",
+        {lost}
     );
     const Proof bad = prove();
     ASSERT_THAT(bad.gaps, SizeIs(1));

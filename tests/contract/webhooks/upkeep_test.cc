@@ -6,13 +6,15 @@
 namespace compute::events {
 namespace {
 
-using ::testing::SizeIs;
 using support::TestPlane;
+using ::testing::SizeIs;
 
 constexpr EpochMs kHour = 3'600'000;
 
 // `count` deliveries of one webhook, queued so long ago, in a state, straight into the tables.
-void plant(Lab& lab, int count, DeliveryState state, std::int64_t age_ms, std::int64_t late_ms = 0) {
+void plant(
+    Lab& lab, int count, DeliveryState state, std::int64_t age_ms, std::int64_t late_ms = 0
+) {
     static std::atomic<int> series = 0;
     const int base = (series += 1) * 1'000'000;
     const EpochMs now = lab.plane.clock.now_ms();
@@ -24,20 +26,27 @@ void plant(Lab& lab, int count, DeliveryState state, std::int64_t age_ms, std::i
         const std::string prefix = std::to_string(base);
         tx.execute(
             store::Sql(
-                "insert into webhook_bodies (event_id, tenant_id, type, position, body) select 'evt_' || $1 || '_' || n.n,"
-                " 'acme', 'node.lost', '', '{}' from (with recursive n(n) as (select 1 union all select n + 1 from n where n < $2)"
+                "insert into webhook_bodies (event_id, tenant_id, type, position, body) select "
+                "'evt_' || $1 || '_' || n.n,"
+                " 'acme', 'node.lost', '', '{}' from (with recursive n(n) as (select 1 union all "
+                "select n + 1 from n where n < $2)"
                 " select n from n) n",
-                "insert into webhook_bodies (event_id, tenant_id, type, position, body) select 'evt_' || $1::text || '_' || n.n,"
+                "insert into webhook_bodies (event_id, tenant_id, type, position, body) select "
+                "'evt_' || $1::text || '_' || n.n,"
                 " 'acme', 'node.lost', '', '{}' from generate_series(1, $2::int) n(n)"
             ),
             {prefix, count}
         );
         tx.execute(
             store::Sql(
-                "insert into webhook_deliveries (id, webhook, event, state, next_at, queued_at, done_at)"
-                " select 'dlv_' || event_id, $1, event, $2, $3, $4, $3 from webhook_bodies where event_id like 'evt_' || $5 || '_%'",
-                "insert into webhook_deliveries (id, webhook, event, state, next_at, queued_at, done_at)"
-                " select 'dlv_' || event_id, $1, event, $2, $3::bigint, $4, $3::bigint from webhook_bodies"
+                "insert into webhook_deliveries (id, webhook, event, state, next_at, queued_at, "
+                "done_at)"
+                " select 'dlv_' || event_id, $1, event, $2, $3, $4, $3 from webhook_bodies where "
+                "event_id like 'evt_' || $5 || '_%'",
+                "insert into webhook_deliveries (id, webhook, event, state, next_at, queued_at, "
+                "done_at)"
+                " select 'dlv_' || event_id, $1, event, $2, $3::bigint, $4, $3::bigint from "
+                "webhook_bodies"
                 " where event_id like 'evt_' || $5::text || '_%'"
             ),
             {webhook, static_cast<int>(state), now - late_ms, now - age_ms, prefix}
@@ -45,7 +54,9 @@ void plant(Lab& lab, int count, DeliveryState state, std::int64_t age_ms, std::i
     });
 }
 
-std::int64_t rows(Lab& lab) { return lab.number("select count(*) from webhook_deliveries"); }
+std::int64_t rows(Lab& lab) {
+    return lab.number("select count(*) from webhook_deliveries");
+}
 
 TEST_P(Webhooks, W76_DoctorNamesDeadLetters) {
     Lab lab(GetParam());
@@ -153,6 +164,44 @@ TEST_P(Webhooks, DoctorNamesLagRotationAndPruning) {
     EXPECT_THAT(lab.check("events.prune-behind"), SizeIs(0));
     plant(lab, 2, DeliveryState::Delivered, 33 * kDayMs);
     EXPECT_THAT(lab.check("events.prune-behind"), SizeIs(1));
+}
+
+TEST_P(Webhooks, W67_DeliveryOptionsAreCheckedAtDefinition) {
+    const auto refuses = [](const std::function<void(config::Config&)>& change) {
+        config::Config config = lab_config();
+        change(config);
+        try {
+            static_cast<void>(events_module(config));
+        } catch (const ComputeError& error) {
+            return error.code() == ErrorCode::InvalidConfig;
+        }
+        return false;
+    };
+
+    EXPECT_TRUE(refuses([](auto& c) { c.events.delivery.max_attempts = 0; }));
+    EXPECT_TRUE(refuses([](auto& c) { c.events.delivery.backoff_seconds = {}; }));
+    EXPECT_TRUE(refuses([](auto& c) { c.events.delivery.backoff_seconds = {60, -1}; }));
+    EXPECT_TRUE(refuses([](auto& c) { c.events.delivery.timeout_ms = 0; }));
+    EXPECT_TRUE(refuses([](auto& c) { c.events.delivery.limit = 0; }));
+    EXPECT_FALSE(refuses([](auto& c) { c.events.delivery.limit = 1; }));
+}
+
+TEST_P(Webhooks, W84_ARetentionUnderADayIsRefused) {
+    const auto refuses = [](double days, double dead_days) {
+        config::Config config = lab_config();
+        config.events.retention = config::Retention{days, dead_days};
+        try {
+            static_cast<void>(events_module(config));
+        } catch (const ComputeError& error) {
+            return error.code() == ErrorCode::InvalidConfig;
+        }
+        return false;
+    };
+
+    EXPECT_TRUE(refuses(0, 90));
+    EXPECT_TRUE(refuses(0.5, 90));
+    EXPECT_TRUE(refuses(30, 0.99));
+    EXPECT_FALSE(refuses(1, 1));
 }
 
 }  // namespace

@@ -23,6 +23,14 @@ std::string problem(const Shape& shape, const Json& value) {
     return "none";
 }
 
+Field field(std::string name, Shape shape, bool is_required = true) {
+    return {
+        .name = std::move(name),
+        .shape = std::move(shape),
+        .is_required = is_required,
+        .description = ""};
+}
+
 TEST(StringShape, CountsCodePointsAndNotBytes) {
     const Shape shape = string({.pattern = "", .min_length = 2, .max_length = 3});
 
@@ -109,7 +117,7 @@ TEST(MapShape, ChecksKeysAndValues) {
 }
 
 TEST(ObjectShape, NamesTheFirstProblemInFieldOrder) {
-    const Shape shape = object({{"b", integer()}, {"a", string()}});
+    const Shape shape = object({field("b", integer()), field("a", string())});
 
     EXPECT_EQ(problem(shape, {{"a", 1}, {"x", 1}}), "f.b: Required");
     EXPECT_EQ(problem(shape, {{"a", 1}, {"b", 1}, {"x", 1}}), "f.a: must be a string");
@@ -199,11 +207,11 @@ TEST(Sample, FindsTextForTheSharedPatterns) {
 
 TEST(Sample, IsAcceptedByTheShapeItCameFrom) {
     const Shape shape = object(
-        {{"tenantId", tenant_id()},
-         {"ids", array(id_of("whk_"), {.min_items = 2})},
-         {"mode", one_of({"a", "b"})},
-         {.name = "limit", .shape = integer({.min = 3}), .is_required = false, .description = ""},
-         {.name = "labels", .shape = labels(), .is_required = false, .description = ""}}
+        {field("tenantId", tenant_id()),
+         field("ids", array(id_of("whk_"), {.min_items = 2})),
+         field("mode", one_of({"a", "b"})),
+         field("limit", integer({.min = 3}), false),
+         field("labels", labels(), false)}
     );
 
     const auto samples = sample_inputs(shape.json_schema());
@@ -216,7 +224,7 @@ TEST(Sample, IsAcceptedByTheShapeItCameFrom) {
 
 TEST(JsonSchema, IsStable) {
     const auto make = [] {
-        return object({{"b", integer()}, {"a", string()}}).json_schema().dump();
+        return object({field("b", integer()), field("a", string())}).json_schema().dump();
     };
 
     EXPECT_EQ(make(), make());

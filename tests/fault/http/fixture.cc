@@ -82,7 +82,7 @@ Answer ScriptedHandler::wait(const Request& request) {
     changed_.notify_all();
     bool is_aborted = false;
     while (!is_released_ && !is_aborted) {
-        changed_.wait_for(lock, kAbortCheck);
+        released_.wait_for(lock, kAbortCheck);
         is_aborted = request.abort();
     }
     aborted_ += is_aborted ? 1 : 0;
@@ -98,7 +98,7 @@ Answer ScriptedHandler::wait(const Request& request) {
 void ScriptedHandler::release() {
     const std::lock_guard lock(mutex_);
     is_released_ = true;
-    changed_.notify_all();
+    released_.notify_all();
 }
 
 bool ScriptedHandler::wait_for_waiting(int count) {

@@ -55,7 +55,9 @@ private:
     Answer wait(const Request& request);
 
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable changed_;  // for the test: something was counted
+    std::condition_variable
+        released_;  // for those that wait; apart, or each arrival would wake all of them
     Request last_;
     int handled_ = 0;
     int waiting_ = 0;

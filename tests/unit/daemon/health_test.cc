@@ -34,7 +34,8 @@ TEST_P(HealthOf, ANewerSchemaIsNoticedAndSaidOnce) {
     ASSERT_TRUE(health.faults().empty());
 
     database.database().execute(
-        "insert into schema_migrations (name, applied_at, checksum) values ('core/9999_future', 1, "
+        "insert into schema_migrations (position, name, applied_at, checksum) values (9999, "
+        "'core/9999_future', 1, "
         "'x')"
     );
     health.check_schema();

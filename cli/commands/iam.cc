@@ -51,7 +51,7 @@ int apply(const CommonOptions& common, const ApplyFlags& flags, Console& console
     }
     for (const Json& change : answer.at("changes")) {
         console.line(
-            cell(change, "what") + " " + cell(change, "section") + " " + cell(change, "name")
+            cell(change, "change") + " " + cell(change, "section") + " " + cell(change, "name")
         );
     }
     const std::size_t count = answer.at("changes").size();

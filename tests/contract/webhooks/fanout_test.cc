@@ -6,6 +6,7 @@
 #include "modules/events/signing.h"
 #include "outbox/outbox.h"
 
+#include "tests/contract/webhooks/faulty_database.h"
 #include "tests/contract/webhooks/lab.h"
 
 namespace compute::events {
@@ -115,18 +116,24 @@ TEST_P(Webhooks, W11_AWebhookMustHaveExisted) {
 
 TEST_P(Webhooks, W12_QueueAndCursorMoveTogether) {
     Lab lab(GetParam());
+    FaultyDatabase database(lab.plane.database());
+    const method::Runtime runtime = database.runtime(lab.plane.runtime());
     lab.create("acme", {"*"});
     lab.emit("acme", "node.lost");
-    const auto cursor = [&] { return lab.number("select txid + seq from event_cursors"); };
-    const std::int64_t before = cursor();
-    lab.plane.set_crash([](std::string_view step) { return step == "before commit"; });
+    const auto cursor = [&] {
+        const store::Row row =
+            lab.plane.database().query("select txid, seq from event_cursors").at(0);
+        return outbox::Position{row.get_int(0), row.get_int(1)};
+    };
+    const outbox::Position before = cursor();
+    database.dies_before_commit = true;
 
-    EXPECT_ANY_THROW(lab.fanout.run_once(lab.plane.runtime()));
-    lab.plane.set_crash({});
+    EXPECT_THROW(lab.fanout.run_once(runtime), ComputeError);
+    database.dies_before_commit = false;
 
     EXPECT_EQ(cursor(), before);
     EXPECT_EQ(lab.number("select count(*) from webhook_deliveries"), 0);
-    EXPECT_EQ(lab.fan_out(), 1);
+    EXPECT_EQ(lab.fanout.run_once(runtime).deliveries, 1);
     EXPECT_EQ(lab.number("select count(*) from webhook_deliveries"), 1);
 }
 

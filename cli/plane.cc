@@ -78,7 +78,7 @@ crypto::Secret bearer_token(const config::Config& config) {
 }
 
 std::vector<method::Module> all_modules(const config::Config& config) {
-    return daemon::built_in_modules(config);
+    return daemon::all_modules(config);
 }
 
 config::Config with_secret(config::Config config) {

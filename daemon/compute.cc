@@ -12,7 +12,6 @@
 #include "crypto/crypto.h"
 #include "daemon/iam_port.h"
 #include "daemon/modules.h"
-#include "daemon/plugins.h"
 #include "iam/denial_log.h"
 #include "outbox/outbox.h"
 
@@ -68,10 +67,7 @@ std::vector<method::Module> modules_of(
     if (options.modules != nullptr) {
         return *options.modules;
     }
-    std::vector<method::Module> modules = built_in_modules(config);
-    std::vector<method::Module> plugins = load_plugins(config.plugins);
-    std::move(plugins.begin(), plugins.end(), std::back_inserter(modules));
-    return modules;
+    return all_modules(config);
 }
 
 // Refusals on their way from the envelope to the denial log.

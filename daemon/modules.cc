@@ -1,7 +1,9 @@
 #include "daemon/modules.h"
 
+#include <iterator>
 #include <utility>
 
+#include "daemon/plugins.h"
 #include "modules/capacity/capacity.h"
 #include "modules/events/events.h"
 
@@ -11,6 +13,13 @@ std::vector<method::Module> built_in_modules(const config::Config& config) {
     std::vector<method::Module> modules;
     modules.push_back(events::events_module(config));
     modules.push_back(capacity::capacity_module());
+    return modules;
+}
+
+std::vector<method::Module> all_modules(const config::Config& config) {
+    std::vector<method::Module> modules = built_in_modules(config);
+    std::vector<method::Module> plugins = load_plugins(config.plugins);
+    std::move(plugins.begin(), plugins.end(), std::back_inserter(modules));
     return modules;
 }
 

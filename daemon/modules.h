@@ -14,6 +14,9 @@ namespace compute::daemon {
 // cannot take it.
 [[nodiscard]] std::vector<method::Module> built_in_modules(const config::Config& config);
 
+// The built-in ones, then the plugins that `config` names (daemon/plugins.h).
+[[nodiscard]] std::vector<method::Module> all_modules(const config::Config& config);
+
 // The built-in migrations, then those of plugins among `modules`.
 [[nodiscard]] std::vector<store::Migration> migrations_of(const std::vector<method::Module>& modules
 );

@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/redact.h"
 
 namespace compute {
 namespace {
@@ -61,13 +62,14 @@ public:
                    json_quoted(std::string_view(spdlog::level::to_string_view(level_of(level)).data())) +
                    ",\"event\":" + json_quoted(event);
             for (const auto& [key, value] : fields) {
-                line += "," + json_quoted(key) + ":" + json_quoted(value);
+                line += "," + json_quoted(key) + ":" + json_quoted(redact_secrets(value));
             }
             line += "}";
         } else {
             line = event;
             for (const auto& [key, value] : fields) {
-                line += " " + std::string(key) + "=" + (is_plain(value) ? value : json_quoted(value));
+                const std::string shown = redact_secrets(value);
+                line += " " + std::string(key) + "=" + (is_plain(shown) ? shown : json_quoted(shown));
             }
         }
         logger_.log(level_of(level), "{}", line);

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "core/redact.h"
+
 namespace compute::iam {
 namespace {
 
@@ -28,12 +30,12 @@ store::Params row_of(const Denial& denial) {
         denial.code,
         denial.path,
         denial.request_id,
-        denial.tenant_id,
+        redact_secrets(denial.tenant_id),
         denial.identity_id,
         denial.action,
         denial.resource.type,
-        denial.resource.id,
-        denial.reason,
+        redact_secrets(denial.resource.id),
+        redact_secrets(denial.reason),
         denial.source_ip};
 }
 

@@ -50,6 +50,19 @@ TEST(StderrLog, LevelFiltersAndCanChange) {
     EXPECT_THAT(lines, HasSubstr("shown"));
 }
 
+TEST(StderrLog, MasksWhatLooksLikeATokenOrSecret) {
+    const std::string token = "bct_service_" + std::string(49, 'A');
+    for (const LogFormat format : {LogFormat::Text, LogFormat::Json}) {
+        ::testing::internal::CaptureStderr();
+        make_stderr_log(LogLevel::Info, format)->info("x", {{"tenant", token}, {"reason", "got whsec_abc, " + token + "."}});
+
+        const std::string line = ::testing::internal::GetCapturedStderr();
+
+        EXPECT_THAT(line, Not(HasSubstr("AAAA")));
+        EXPECT_THAT(line, HasSubstr("got whsec_***, bct_***."));
+    }
+}
+
 TEST(NullLog, WritesNothing) {
     ::testing::internal::CaptureStderr();
     null_log().error("x");

@@ -22,7 +22,7 @@ import urllib.parse
 import uuid
 
 BINARY = os.environ.get("BETTER_COMPUTE_BINARY") or os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "../../build/test/cli/better-compute"
+    os.path.dirname(os.path.abspath(__file__)), "../../build/test/better-compute"
 )
 ENGINES = ("sqlite", "postgres")
 DEADLINE = float(os.environ.get("BETTER_COMPUTE_TEST_DEADLINE", "60"))

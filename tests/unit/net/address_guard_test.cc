@@ -81,14 +81,14 @@ const std::vector<Edge>& edges() {
     return kEdges;
 }
 
-TEST(AddressGuard, RefusesFirstAndLastOfEachRange) {
+TEST(AddressGuard, W44_RefusesFirstAndLastOfEachRange) {
     for (const Edge& edge : edges()) {
         EXPECT_TRUE(is_refused(edge.first)) << edge.first;
         EXPECT_TRUE(is_refused(edge.last)) << edge.last;
     }
 }
 
-TEST(AddressGuard, LetsThePublicNeighboursThrough) {
+TEST(AddressGuard, W44_LetsThePublicNeighboursThrough) {
     for (const Edge& edge : edges()) {
         for (const char* neighbour : {edge.below, edge.above}) {
             if (neighbour != nullptr) {
@@ -102,7 +102,7 @@ TEST(AddressGuard, LetsThePublicNeighboursThrough) {
     }
 }
 
-TEST(AddressGuard, JudgesACarriedIpv4AddressAsItself) {
+TEST(AddressGuard, W44_JudgesACarriedIpv4AddressAsItself) {
     for (const std::string prefix : {"::ffff:", "::ffff:0:", "64:ff9b::"}) {
         for (const Edge& edge : edges()) {
             if (!at(edge.first).is_v4()) {

@@ -118,7 +118,7 @@ Json run_admitted(const Passage& passage) {
         });
     };
     try {
-        return database.write([&](store::Transaction& tx) {
+        Json made = database.write([&](store::Transaction& tx) {
             Context context = context_of(passage, &tx);
             context.admission = admitted;
             context.decision = decided;
@@ -126,6 +126,8 @@ Json run_admitted(const Passage& passage) {
             append_audit(passage, tx, decided, record, {});
             return output;
         });
+        fail_point("envelope.committed");
+        return made;
     } catch (const std::exception& error) {
         abandon(error);
         throw;

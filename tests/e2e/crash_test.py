@@ -7,13 +7,14 @@ from harness import EngineCase, both_engines, post, wait_for
 # Every place between two steps, in the order of the way (git grep 'fail_point("').
 FAIL_POINTS = (
     "envelope.committed",
-    "fanout.before_commit",
-    "fanout.committed",
-    "deliver.claimed",
-    "deliver.before_send",
-    "deliver.answered",
-    "deliver.before_settle",
-    "deliver.settled",
+    "fanout-after-cursor",
+    "fanout-before-commit",
+    "fanout-after-commit",
+    "deliver-before-commit",
+    "deliver-after-claim",
+    "deliver-before-send",
+    "deliver-before-settle",
+    "deliver-after-settle",
 )
 
 
@@ -51,7 +52,7 @@ def add(point):
     def test(self):
         self.crash_at(point)
 
-    setattr(Crash, "test_at_" + point.replace(".", "_"), test)
+    setattr(Crash, "test_at_" + point.replace(".", "_").replace("-", "_"), test)
 
 
 for name in FAIL_POINTS:

@@ -192,6 +192,7 @@ net::Go Engine::before_send(const net::Attempt& attempt, net::HeaderBlock& heade
     delivery.body = *attempt.body;
     delivery.standard_headers = runtime_.config.events.standard_headers;
     signer->add_headers(headers, delivery, with_previous);
+    fail_point("deliver-before-send");
     return net::Go::Send;
 }
 

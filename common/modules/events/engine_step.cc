@@ -40,7 +40,12 @@ StepReport Engine::step(StepOptions options) {
         take_back(plan);
         throw;
     }
-    fail_point("deliver-after-claim");
+    if (!plan.settlements.empty()) {
+        fail_point("deliver-after-settle");
+    }
+    if (!outcome.claims.empty() || !outcome.top_ups.empty()) {
+        fail_point("deliver-after-claim");
+    }
     StepReport report;
     apply(plan, outcome, report);
     return report;
@@ -135,7 +140,9 @@ void Engine::run_transaction(store::Transaction& tx, const Plan& plan, Outcome& 
     if (plan.is_claiming) {
         take_lanes(queue, plan, out);
     }
-    fail_point("deliver-before-commit");
+    if (!plan.settlements.empty() || !out.claims.empty() || !out.top_ups.empty()) {
+        fail_point("deliver-before-commit");
+    }
 }
 
 void Engine::take_lanes(Queue& queue, const Plan& plan, Outcome& out) {

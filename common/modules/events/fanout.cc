@@ -391,6 +391,7 @@ FanoutReport Fanout::run_once(const method::Runtime& runtime) {
         return {.is_full = true};  // look again behind the cursor that another process moved
     }
     if (report->deliveries > 0) {
+        fail_point("fanout-after-commit");
         // After the commit; when the process dies here the safety net of delivery finds the rows
         // within two seconds.
         runtime.wake.wake(kDeliveriesChannel);

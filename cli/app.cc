@@ -1,10 +1,13 @@
 #include "cli/app.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "cli/console.h"
+#include "cli/help.h"
 #include "config/suggest.h"
 #include "core/error.h"
+#include "core/json.h"
 
 namespace compute::cli {
 
@@ -86,7 +89,7 @@ int parse_and_run(
         std::reverse(arguments.begin(), arguments.end());
         root.parse(std::move(arguments));
     } catch (const CLI::CallForHelp&) {
-        console.text(root.help());
+        console.text(wrap_help(root.help()));
         return kExitOk;
     } catch (const CLI::CallForVersion& version) {
         console.line(version.what());
@@ -99,6 +102,14 @@ int parse_and_run(
         return refuse_usage(console, first_line(error.what()), help_hint(deepest(root)));
     }
     return run_chosen(root, runners, console);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string list;
+    for (const std::string& word : words) {
+        list += (list.empty() ? "" : "|") + word;
+    }
+    return list;
 }
 
 std::string footer_of(const std::string& example) {
@@ -141,30 +152,51 @@ Definition Definition::sub(
     return {*child, *runners_};
 }
 
+// The description of a validator would stand in the help beside the type's name, which says it all.
+static CLI::Validator one_of(const std::vector<std::string>& words) {
+    const auto check = [words](const std::string& value) -> std::string {
+        if (std::find(words.begin(), words.end(), value) != words.end()) {
+            return {};
+        }
+        const auto nearest = config::find_nearest(value, words);
+        return "must be one of " + joined(words) +
+               (nearest ? "; did you mean " + *nearest + "?" : "");
+    };
+    return {check, ""};
+}
+
+CLI::Validator Definition::within(Bounds bounds) {
+    const auto check = [bounds](const std::string& value) -> std::string {
+        std::int64_t number = 0;
+        const auto [end, error] =
+            std::from_chars(value.data(), value.data() + value.size(), number);
+        const bool is_good = error == std::errc() && end == value.data() + value.size() &&
+                             number >= bounds.least && number <= bounds.most;
+        return is_good ? std::string()
+                       : "must be a whole number from " + std::to_string(bounds.least) + " to " +
+                             std::to_string(bounds.most);
+    };
+    return {check, ""};
+}
+
 CLI::Option* Definition::repeated(
-    const std::string& name, std::vector<std::string>& into, const std::string& meaning
+    const std::string& name,
+    std::vector<std::string>& into,
+    const std::string& meaning,
+    const std::vector<std::string>& words
 ) const {
-    return app_->add_option(name, into, meaning)->allow_extra_args(false)->take_all();
+    CLI::Option* option = app_->add_option(name, into, meaning);
+    option->allow_extra_args(false)->take_all();
+    return words.empty() ? option : option->type_name(joined(words))->check(one_of(words));
 }
 
 CLI::Option* Definition::word(
     const std::string& name,
     std::string& into,
-    std::vector<std::string> words,
+    const std::vector<std::string>& words,
     const std::string& meaning
 ) const {
-    std::string list;
-    for (const std::string& word : words) {
-        list += (list.empty() ? "" : "|") + word;
-    }
-    const auto check = [words, list](const std::string& value) -> std::string {
-        if (std::find(words.begin(), words.end(), value) != words.end()) {
-            return {};
-        }
-        const auto nearest = config::find_nearest(value, words);
-        return "must be one of " + list + (nearest ? "; did you mean " + *nearest + "?" : "");
-    };
-    return app_->add_option(name, into, meaning)->type_name(list)->check(CLI::Validator(check, ""));
+    return app_->add_option(name, into, meaning)->type_name(joined(words))->check(one_of(words));
 }
 
 static std::unique_ptr<CLI::App> make_app(const std::vector<Command>& commands, Runners& runners) {
@@ -193,7 +225,7 @@ int run_command_line(
         Runners runners;
         const auto app = make_app(commands, runners);
         if (arguments.empty()) {
-            console.note(app->help());
+            console.note(wrap_help(app->help()));
             return kExitUsage;
         }
         const int status = parse_and_run(*app, runners, arguments, console);
@@ -207,7 +239,8 @@ int run_command_line(
         console.error(
             error_info(error.code()).name,
             detail.empty() ? error.message() : error.message() + " (" + detail + ")",
-            error.hint()
+            error.hint(),
+            error.details() == nullptr ? "" : dump_json(*error.details())
         );
     } catch (const std::exception& error) {
         console.error(error_info(ErrorCode::InternalError).name, error.what(), "");

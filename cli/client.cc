@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/console.h"
 #include "config/checks.h"
 #include "core/json.h"
+#include "net/url.h"
 
 namespace compute::cli {
 
@@ -56,6 +58,17 @@ net::HttpClientOptions client_options() {
 }
 
 }  // namespace
+
+void warn_of_plain_http(const std::string& url, Console& console) {
+    const net::UrlResult parsed = net::parse_url(url);
+    const auto* parts = std::get_if<net::Url>(&parsed);
+    if (parts != nullptr && !parts->is_tls && !config::is_loopback_host(parts->host)) {
+        console.note(
+            "warning: the token goes to " + printable(parts->host) +
+            " unencrypted; use an https address"
+        );
+    }
+}
 
 Client::Client(const std::string& url, const config::Config& config, crypto::Secret token)
     : base_(base_of(url, config)), token_(std::move(token)), client_(client_options()) {}

@@ -10,6 +10,12 @@
 
 namespace compute::cli {
 
+class Console;
+
+// Says so when a token would go over a network unencrypted: plain http to another machine. No
+// refusal: inside a cluster, in front of which TLS ends, that is an ordinary way to call.
+void warn_of_plain_http(const std::string& url, Console& console);
+
 class Client {
 public:
     // `url` is where the server listens; without a path of its own the configured base path is

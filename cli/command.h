@@ -3,6 +3,7 @@
 // in app.h.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -51,19 +52,35 @@ public:
     ) const;
     void run(Runner runner) const { (*runners_)[app_] = std::move(runner); }
 
-    // An option that may be given several times, one value each.
+    // An option that may be given several times, one value each; one of `words` when there are any.
     CLI::Option* repeated(
-        const std::string& name, std::vector<std::string>& into, const std::string& meaning
+        const std::string& name,
+        std::vector<std::string>& into,
+        const std::string& meaning,
+        const std::vector<std::string>& words = {}
     ) const;
-    // A positional that takes one of `words`; a near miss is told.
+    // An option or a positional that takes one of `words`; a near miss is told.
     CLI::Option* word(
         const std::string& name,
         std::string& into,
-        std::vector<std::string> words,
+        const std::vector<std::string>& words,
         const std::string& meaning
     ) const;
+    struct Bounds {
+        std::int64_t least;
+        std::int64_t most;
+    };
+    // An option that takes a whole number within `bounds`.
+    template <class Number>
+    CLI::Option* whole(
+        const std::string& name, Number& into, Bounds bounds, const std::string& meaning
+    ) const {
+        return app_->add_option(name, into, meaning)->type_name("N")->check(within(bounds));
+    }
 
 private:
+    [[nodiscard]] static CLI::Validator within(Bounds bounds);
+
     CLI::App* app_;
     Runners* runners_;
 };

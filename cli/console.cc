@@ -131,13 +131,18 @@ void Console::note(std::string_view text) {
     }
 }
 
-void Console::error(std::string_view code, std::string_view message, std::string_view hint) {
+void Console::error(
+    std::string_view code, std::string_view message, std::string_view hint, std::string_view details
+) {
     if (has_bar_) {
         progress("", 0, 0);
     }
     std::string text = std::string(code) + ": " + printable(message) + "\n";
     if (!hint.empty()) {
         text += "Hint: " + printable(hint) + "\n";
+    }
+    if (!details.empty()) {
+        text += "Details: " + printable(details) + "\n";
     }
     write_all(STDERR_FILENO, text);
 }

@@ -34,8 +34,13 @@ public:
 
     // Remarks, to standard error at once; silent after be_quiet().
     void note(std::string_view text);
-    // `CODE: message`, then `Hint: ...` when there is one. Never silent.
-    void error(std::string_view code, std::string_view message, std::string_view hint);
+    // `CODE: message`, then `Hint: ...` and `Details: ...` when there are any. Never silent.
+    void error(
+        std::string_view code,
+        std::string_view message,
+        std::string_view hint,
+        std::string_view details = {}
+    );
     // A bar that redraws itself, only when standard error is a terminal; `total` 0 ends it.
     void progress(std::string_view label, std::size_t done, std::size_t total);
 

@@ -9,6 +9,7 @@
 #include "core/ids.h"
 #include "crypto/crypto.h"
 #include "daemon/modules.h"
+#include "modules/events/operator/methods.h"
 #include "modules/iam/iam_module.h"
 
 namespace compute::cli {
@@ -24,6 +25,7 @@ Plane::Plane(config::Config config)
     config.database.pool_size = 2;
     compute_ = std::make_unique<daemon::Compute>(with_secret(std::move(config)), options);
     registry_.add(iam_methods::operator_module());
+    registry_.add(events::operator_module());
     envelope_ = std::make_unique<method::Envelope>(registry_, compute_->runtime());
 }
 

@@ -30,7 +30,8 @@ public:
     );
     // Calls a served method as os:<user>.
     [[nodiscard]] Json call_as_operator(const std::string& path, const Json& input);
-    // Calls a method of the operator module (iam/apply, audit/list, ...) as os:<user>.
+    // Calls a method of the operator modules (iam/apply, audit/list, redeliveryJobs/create, ...) as
+    // os:<user>.
     [[nodiscard]] Json operate(const std::string& path, const Json& input);
 
     [[nodiscard]] const iam::Session& session() const { return session_; }
@@ -43,7 +44,7 @@ private:
     std::unique_ptr<daemon::Compute> compute_;
     iam::OperatorPort port_;
     iam::Session session_;
-    method::Registry registry_;  // of the operator module: never served
+    method::Registry registry_;  // of the operator modules: never served
     std::unique_ptr<method::Envelope> envelope_;
 };
 

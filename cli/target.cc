@@ -4,11 +4,12 @@
 
 namespace compute::cli {
 
-Target::Target(const CommonOptions& common, const std::string& url) {
+Target::Target(const CommonOptions& common, const std::string& url, Console& console) {
     config::Config config = common.load();
     if (url.empty()) {
         plane_ = std::make_unique<Plane>(std::move(config));
     } else {
+        warn_of_plain_http(url, console);
         client_ = std::make_unique<Client>(url, config, bearer_token(config));
     }
 }

@@ -13,8 +13,8 @@ namespace compute::cli {
 
 class Target {
 public:
-    // `url` empty: the database. Throws as Plane and Client do.
-    Target(const CommonOptions& common, const std::string& url);
+    // `url` empty: the database. Throws as Plane and Client do; remarks go to `console`.
+    Target(const CommonOptions& common, const std::string& url, Console& console);
 
     [[nodiscard]] Json call(const std::string& path, const Json& input);
     // Null when it is a server.

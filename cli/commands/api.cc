@@ -165,6 +165,7 @@ int call(const CommonOptions& common, const ApiFlags& flags, Console& console) {
     const Json input = object_of_words(base, flags.words);
     const std::string url = url_of(flags);
     if (!url.empty()) {
+        warn_of_plain_http(url, console);
         Client client(url, config, bearer_token(config));
         print_answer(client.call(path, input), flags, common.is_json, console);
         return kExitOk;

@@ -67,7 +67,7 @@ void define_audit(const Definition& definition) {
     const Definition command = definition.sub(
         "list",
         "Lists audit rows, newest first",
-        "better-compute audit list --tenant acme --since 2h --action compute:pools:create"
+        "better-compute audit list --tenant acme --since 2h --action 'compute:pools:*'"
     );
     const auto common = add_common(command);
     const auto flags = std::make_shared<AuditFlags>();
@@ -79,13 +79,12 @@ void define_audit(const Definition& definition) {
     app.add_option(
            "--action",
            flags->action,
-           "Only this action (compute:pools:create) or method (pools/create)"
+           "Only actions (compute:pools:create) or methods (pools/create) that this pattern "
+           "matches; * stands for anything"
     )
-        ->type_name("NAME");
+        ->type_name("PATTERN");
     app.add_option("--request", flags->request, "Only of this request")->type_name("ID");
-    app.add_option("--limit", flags->limit, "At most so many")
-        ->check(CLI::Range(1, 10000))
-        ->capture_default_str();
+    command.whole("--limit", flags->limit, {1, 10'000}, "At most so many")->capture_default_str();
     command.run([common, flags](Console& console) { return list(*common, *flags, console); });
 }
 

@@ -4,13 +4,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "audit/audit.h"
 #include "cli/commands/commands.h"
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/plane.h"
 #include "cli/storage.h"
 #include "config/checks.h"
+#include "core/ids.h"
+#include "crypto/crypto.h"
 #include "daemon/modules.h"
+#include "iam/operator_port.h"
 
 namespace compute::cli::commands {
 
@@ -105,6 +109,29 @@ int print_pending_sql(
     return kExitOk;
 }
 
+// The ledger of migrations says what and when, this row by whom. A process that dies before it
+// leaves the ledger only: the row cannot stand in the migration's transaction, whose table it may
+// be that is made.
+void audit_migrations(
+    store::Database& database, const config::Config& config, const std::vector<std::string>& names
+) {
+    SystemClock clock;
+    const iam::Session session =
+        iam::operator_session(iam::operating_system_user(), config.iam.root_tenant);
+    audit::Entry entry;
+    entry.caller = &session.caller;
+    entry.tenant_id = TenantId(config.iam.root_tenant);
+    entry.method = "migrate/up";
+    entry.action = "compute:migrate:up";
+    entry.resource = {config.iam.resource_prefix + iam::kFleetType, iam::kFleetId};
+    entry.decision_reason = "operator";
+    entry.admission = std::make_shared<const Json>(Json{{"applied", names}});
+    entry.request_id = new_id("cli_", clock, crypto::system_rng());
+    database.write([&](store::Transaction& tx) {
+        audit::append(tx, entry, clock, crypto::system_rng());
+    });
+}
+
 int apply(
     const config::Config& config,
     const std::vector<store::Migration>& migrations,
@@ -116,6 +143,9 @@ int apply(
         migrate_up(*database, migrations, SystemClock().now_ms(), [&](std::string_view name) {
             console.note("applying " + std::string(name));
         });
+    if (!names.empty()) {
+        audit_migrations(*database, config, names);
+    }
     if (is_json) {
         console.json({{"applied", names}});
     } else {

@@ -16,6 +16,7 @@ int rotate(const CommonOptions& common, bool is_dry_run, Console& console) {
     const auto mode = is_dry_run ? events::RotateMode::DryRun : events::RotateMode::Reseal;
     const auto report = events::rotate_webhook_secrets(
         plane.compute().runtime(),
+        plane.session().caller,
         mode,
         [&](const events::RotateReport& so_far) {
             console.progress(

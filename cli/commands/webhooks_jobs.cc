@@ -10,8 +10,7 @@ namespace compute::cli::commands {
 
 namespace {
 
-void print_job(const CommonOptions& common, const events::RedeliverJob& job, Console& console) {
-    const Json told = events::job_json(job);
+void print_job(const CommonOptions& common, const Json& told, Console& console) {
     if (common.is_json) {
         console.json(told);
         return;
@@ -49,10 +48,21 @@ int list_jobs(const CommonOptions& common, Plane& plane, Console& console) {
     return kExitOk;
 }
 
-int resume(const CommonOptions& common, Plane& plane, const std::string& id, Console& console) {
+struct JobFlags {
+    std::string action = "list";
+    std::string id;
+    int rate = 0;
+};
+
+int resume(const CommonOptions& common, Plane& plane, const JobFlags& flags, Console& console) {
+    static_cast<void>(plane.operate("redeliveryJobs/resume", {{"jobId", flags.id}}));
     watch_interrupts();
-    const RedeliverySummary summary =
-        run_redeliver_job(plane, id, std::nullopt, [](std::int64_t) {});
+    const RedeliverySummary summary = run_redeliver_job(
+        plane,
+        flags.id,
+        flags.rate > 0 ? std::optional(flags.rate) : std::nullopt,
+        [](std::int64_t) {}
+    );
     if (common.is_json) {
         console.json(to_json(summary));
     } else {
@@ -64,31 +74,33 @@ int resume(const CommonOptions& common, Plane& plane, const std::string& id, Con
     return summary.is_unfinished || !summary.skipped.empty() ? kExitRefused : kExitOk;
 }
 
-int run_jobs(
-    const CommonOptions& common, const std::string& action, const std::string& id, Console& console
-) {
+int run_jobs(const CommonOptions& common, const JobFlags& flags, Console& console) {
     common.apply(console);
-    if ((action == "list") != id.empty()) {
+    const std::string& action = flags.action;
+    if ((action == "list") != flags.id.empty()) {
         throw UsageError(
             action == "list" ? "jobs list: takes no id" : "jobs " + action + ": needs the job's id"
         );
+    }
+    if (flags.rate > 0 && action != "resume") {
+        throw UsageError("--rate: has a meaning only with resume");
     }
     Plane plane(common.load());
     if (action == "list") {
         return list_jobs(common, plane, console);
     }
-    const auto job = events::find_job(plane.compute().database(), id);
-    if (!job) {
-        throw not_found("there is no job " + id);
-    }
     if (action == "resume") {
-        return resume(common, plane, id, console);
+        return resume(common, plane, flags, console);
     }
-    print_job(
-        common,
-        action == "cancel" ? events::cancel_job(plane.compute().runtime(), id) : *job,
-        console
-    );
+    if (action == "cancel") {
+        print_job(common, plane.operate("redeliveryJobs/cancel", {{"jobId", flags.id}}), console);
+        return kExitOk;
+    }
+    const auto job = events::find_job(plane.compute().database(), flags.id);
+    if (!job) {
+        throw not_found("there is no job " + flags.id);
+    }
+    print_job(common, events::job_json(*job), console);
     return kExitOk;
 }
 
@@ -102,14 +114,12 @@ void define_webhooks_jobs(const Definition& webhooks) {
         "rdj_01k5y3v0m6y8x7w5t4s3r2p1n0"
     );
     const auto common = add_common(command);
-    const auto action = std::make_shared<std::string>("list");
-    const auto id = std::make_shared<std::string>();
-    command.word("ACTION", *action, {"list", "show", "resume", "cancel"}, "What to do")
+    const auto flags = std::make_shared<JobFlags>();
+    command.word("ACTION", flags->action, {"list", "show", "resume", "cancel"}, "What to do")
         ->capture_default_str();
-    command.app().add_option("ID", *id, "The job");
-    command.run([common, action, id](Console& console) {
-        return run_jobs(*common, *action, *id, console);
-    });
+    command.app().add_option("ID", flags->id, "The job");
+    command.whole("--rate", flags->rate, {1, 1'000'000}, "With resume: at most so many a second");
+    command.run([common, flags](Console& console) { return run_jobs(*common, *flags, console); });
 }
 
 }  // namespace compute::cli::commands

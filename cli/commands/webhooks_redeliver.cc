@@ -1,4 +1,8 @@
 // `webhooks redeliver`: the way back for dead letters, one by one or many.
+#include <algorithm>
+#include <iterator>
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/webhooks.h"
@@ -104,6 +108,20 @@ bool is_agreed(const RedeliverFlags& flags, std::int64_t count, Console& console
     return console.confirm("send " + std::to_string(count) + " deliveries again?");
 }
 
+std::optional<int> rate_of(const RedeliverFlags& flags) {
+    return flags.rate > 0 ? std::optional(flags.rate) : std::nullopt;
+}
+
+// An id given twice is one delivery: the second time it would only be refused as pending.
+std::vector<std::string> without_repeats(const std::vector<std::string>& ids) {
+    std::set<std::string> seen;
+    std::vector<std::string> out;
+    std::copy_if(ids.begin(), ids.end(), std::back_inserter(out), [&](const std::string& id) {
+        return seen.insert(id).second;
+    });
+    return out;
+}
+
 OnProgress progress_of(Console& console, std::int64_t total) {
     return [&console, total](std::int64_t done) {
         console.progress(
@@ -134,40 +152,44 @@ RedeliverySummary by_filter(Target& target, const RedeliverFlags& flags, Console
     watch_interrupts();
     const OnProgress on_progress = progress_of(console, summary.matched);
     if (target.plane() == nullptr) {
-        return redeliver_ids(target, flags.tenant, ids, on_progress);
+        return redeliver_ids(target, {flags.tenant, ids, rate_of(flags)}, on_progress);
     }
-    const auto job = events::create_job(
-        target.plane()->compute().runtime(), target.plane()->session().caller, filter
-    );
     return run_redeliver_job(
-        *target.plane(),
-        job.id,
-        flags.rate > 0 ? std::optional(flags.rate) : std::nullopt,
-        on_progress
+        *target.plane(), create_redeliver_job(*target.plane(), filter), rate_of(flags), on_progress
     );
 }
 
 RedeliverySummary by_ids(Target& target, const RedeliverFlags& flags, Console& console) {
-    if (!flags.is_dry_run) {
-        watch_interrupts();
-        return redeliver_ids(
-            target,
-            flags.tenant,
-            flags.ids,
-            progress_of(console, static_cast<std::int64_t>(flags.ids.size()))
-        );
+    const IdRequest request{flags.tenant, without_repeats(flags.ids), rate_of(flags)};
+    if (flags.is_dry_run) {
+        return examine_ids(target, request);
     }
-    RedeliverySummary summary;
-    summary.is_dry_run = true;
-    for (const std::string& id : flags.ids) {
-        if (target.plane() == nullptr ||
-            events::find_tenant_of_delivery(target.plane()->compute().database(), id)) {
-            ++summary.matched;
-        } else {
-            summary.skipped.push_back({id, "NOT_FOUND", "there is no such delivery"});
-        }
+    watch_interrupts();
+    return redeliver_ids(
+        target, request, progress_of(console, static_cast<std::int64_t>(request.ids.size()))
+    );
+}
+
+void print_summary(const RedeliverySummary& summary, Console& console) {
+    console.line(
+        std::to_string(summary.matched) + " matched, " + std::to_string(summary.redelivered) +
+        " sent again, " + std::to_string(summary.skipped.size()) + " skipped" +
+        (summary.is_dry_run ? " (dry run)" : "")
+    );
+    for (const events::SkippedDelivery& one : summary.skipped) {
+        console.line("  " + one.id + "  " + one.code + ": " + printable(one.message));
     }
-    return summary;
+}
+
+void note_what_is_left(const RedeliverySummary& summary, Console& console) {
+    if (!summary.is_unfinished) {
+        return;
+    }
+    console.note(
+        summary.job_id.empty()
+            ? "interrupted; nothing was tried from " + summary.first_untried + " on"
+            : "interrupted; go on with: better-compute webhooks jobs resume " + summary.job_id
+    );
 }
 
 int redeliver(const CommonOptions& common, const RedeliverFlags& flags, Console& console) {
@@ -179,27 +201,16 @@ int redeliver(const CommonOptions& common, const RedeliverFlags& flags, Console&
             "redeliver: a filter needs --yes in a script", "--dry-run says how many it would be"
         );
     }
-    Target target(common, flags.url);
+    Target target(common, flags.url, console);
     const RedeliverySummary summary =
         is_by_filter ? by_filter(target, flags, console) : by_ids(target, flags, console);
     console.progress("", 0, 0);
     if (common.is_json) {
         console.json(to_json(summary));
     } else {
-        console.line(
-            std::to_string(summary.matched) + " matched, " + std::to_string(summary.redelivered) +
-            " sent again, " + std::to_string(summary.skipped.size()) + " skipped" +
-            (summary.is_dry_run ? " (dry run)" : "")
-        );
-        for (const events::SkippedDelivery& one : summary.skipped) {
-            console.line("  " + one.id + "  " + one.code + ": " + printable(one.message));
-        }
+        print_summary(summary, console);
     }
-    if (summary.is_unfinished && !summary.job_id.empty()) {
-        console.note(
-            "interrupted; go on with: better-compute webhooks jobs resume " + summary.job_id
-        );
-    }
+    note_what_is_left(summary, console);
     return summary.is_clean() ? kExitOk : kExitRefused;
 }
 
@@ -219,18 +230,19 @@ void define_webhooks_redeliver(const Definition& webhooks) {
     app.add_option("--tenant", flags->tenant, "Only of this tenant")->type_name("ID");
     app.add_flag("--all-tenants", flags->is_all_tenants, "Of every tenant");
     app.add_option("--webhook", flags->webhook, "Only of this webhook")->type_name("ID");
-    command.repeated("--state", flags->states, "Only in this state; without it dead ones")
-        ->type_name("dead|cancelled|delivered")
-        ->check(CLI::IsMember({"dead", "cancelled", "delivered"}));
+    command.repeated(
+        "--state",
+        flags->states,
+        "Only in this state; without it dead ones",
+        {"dead", "cancelled", "delivered"}
+    );
     app.add_option("--type", flags->type, "Only events that this pattern matches, as in a webhook")
         ->type_name("PATTERN");
     app.add_option("--since", flags->since, "Only queued from then on: an ISO time, or 2h, 3d")
         ->type_name("TIME");
     app.add_option("--until", flags->until, "Only queued before then")->type_name("TIME");
-    app.add_option("--limit", flags->limit, "At most so many")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
-    app.add_option("--rate", flags->rate, "At most so many a second")
-        ->check(CLI::Range(1, 1'000'000));
+    command.whole("--limit", flags->limit, {1, 1'000'000'000}, "At most so many");
+    command.whole("--rate", flags->rate, {1, 1'000'000}, "At most so many a second");
     app.add_flag("--dry-run", flags->is_dry_run, "Says how many it would be and changes nothing");
     app.add_flag("--yes", flags->is_confirmed, "Does not ask");
     app.add_option(

@@ -186,8 +186,10 @@ void define_webhooks_verify(const Definition& webhooks) {
     app.add_option("--body", flags->body_file, "File with the raw body")
         ->required()
         ->type_name("FILE");
-    app.add_option("--tolerance", flags->tolerance, "Seconds the timestamp may be off")
-        ->check(CLI::Range(0, 1'000'000'000))
+    command
+        .whole(
+            "--tolerance", flags->tolerance, {0, 1'000'000'000}, "Seconds the timestamp may be off"
+        )
         ->capture_default_str();
     command.run([common, flags](Console& console) { return verify(*common, *flags, console); });
 }

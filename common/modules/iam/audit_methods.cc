@@ -10,15 +10,31 @@ namespace {
 constexpr std::int64_t kMaxRows = 10'000;
 
 // An operator reads across tenants: the tenant is a filter here, and the decision was on the fleet.
-constexpr store::Sql kList =
-    "select seq, id, time, tenant_id, identity_id, identity_kind, actor_tenant_id, method, action, "
-    "resource_type, resource_id, decision_reason,"
-    " request_id, source_ip, parent_id, agent_id, delegation_id, admission from audit_events"
-    " where (cast($1 as text) is null or tenant_id = $1) and time >= $2 and (cast($3 as text) is "
-    "null or identity_id = $3)"
-    " and (cast($4 as text) is null or action = $4 or method = $4) and (cast($5 as text) is null "
-    "or request_id = $5)"
-    " order by seq desc limit $6";
+#define COMPUTE_AUDIT_LIST(MATCHES)                                                           \
+    "select seq, id, time, tenant_id, identity_id, identity_kind, actor_tenant_id, method, "  \
+    "action, resource_type, resource_id, decision_reason, request_id, source_ip, parent_id, " \
+    "agent_id, delegation_id, admission from audit_events"                                    \
+    " where (cast($1 as text) is null or tenant_id = $1) and time >= $2"                      \
+    " and (cast($3 as text) is null or identity_id = $3)"                                     \
+    " and (cast($4 as text) is null or action " MATCHES " or method " MATCHES                 \
+    ") and (cast($5 as text) is null or request_id = $5) order by seq desc limit $6"
+// GLOB where LIKE would not tell upper case from lower.
+constexpr store::Sql kList(COMPUTE_AUDIT_LIST("glob $4"), COMPUTE_AUDIT_LIST("like $4"));
+
+// What actions, methods and a `*` are made of: nothing that GLOB reads as a pattern of its own.
+constexpr const char* kActionPattern = "^[A-Za-z0-9:/._*-]+$";
+
+// `pattern` as the engine's operator takes it.
+std::string to_sql_pattern(const std::string& pattern, store::Engine engine) {
+    if (engine == store::Engine::Sqlite) {
+        return pattern;
+    }
+    std::string like;
+    for (const char c : pattern) {
+        like += c == '*' ? "%" : c == '_' ? "\\_" : std::string(1, c);
+    }
+    return like;
+}
 
 struct AuditInput {
     std::optional<std::string> tenant_id;
@@ -71,14 +87,23 @@ method::Method<AuditInput> make_list() {
             .optional("tenantId", &AuditInput::tenant_id, schema::tenant_id())
             .defaulted("since", &AuditInput::since, schema::integer())
             .optional("actor", &AuditInput::actor, word)
-            .optional("action", &AuditInput::action, word)
+            .optional(
+                "action",
+                &AuditInput::action,
+                schema::string({.pattern = kActionPattern, .min_length = 1, .max_length = 256}),
+                "An action or a method; * stands for anything."
+            )
             .optional("requestId", &AuditInput::request_id, word)
             .defaulted("limit", &AuditInput::limit, schema::integer({.min = 1, .max = kMaxRows}))
     );
     method.handler = [](method::Context& context, AuditInput& input) {
         Json items = Json::array();
+        std::optional<std::string> action;
+        if (input.action) {
+            action = to_sql_pattern(*input.action, context.transaction().engine());
+        }
         const store::Params params = {
-            input.tenant_id, input.since, input.actor, input.action, input.request_id, input.limit};
+            input.tenant_id, input.since, input.actor, action, input.request_id, input.limit};
         for (const store::Row& row : context.transaction().query(kList, params)) {
             items.push_back(to_json(row));
         }

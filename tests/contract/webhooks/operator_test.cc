@@ -197,8 +197,8 @@ TEST_P(Webhooks, RotatingTheDeploymentSecretSealsAnew) {
     lab.plane.config.secret = crypto::Secret("another-deployment-secret-for-tests-2");
     lab.plane.config.previous_secrets = {old_secret};
 
-    EXPECT_EQ(rotate_webhook_secrets(lab.plane.runtime(), RotateMode::DryRun).remaining, 3);
-    const RotateReport report = rotate_webhook_secrets(lab.plane.runtime(), RotateMode::Reseal);
+    EXPECT_EQ(rotate_webhook_secrets(lab.plane.runtime(), operator_caller(), RotateMode::DryRun).remaining, 3);
+    const RotateReport report = rotate_webhook_secrets(lab.plane.runtime(), operator_caller(), RotateMode::Reseal);
 
     EXPECT_EQ(report.resealed, 3);
     EXPECT_EQ(report.remaining, 0);

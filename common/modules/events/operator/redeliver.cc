@@ -258,7 +258,10 @@ std::int64_t count_matching(store::Database& database, const RedeliverFilter& fi
 }
 
 RedeliverJob create_job(
-    const method::Runtime& runtime, const iam::Caller& caller, const RedeliverFilter& filter
+    store::Transaction& tx,
+    const method::Runtime& runtime,
+    const iam::Caller& caller,
+    const RedeliverFilter& filter
 ) {
     check_filter(filter);
     RedeliverJob job;
@@ -266,14 +269,19 @@ RedeliverJob create_job(
     job.filter = filter;
     job.created_by = caller.identity_id.str();
     job.created_at = job.updated_at = runtime.clock.now_ms();
-    runtime.database.write([&](store::Transaction& tx) {
-        const std::int64_t until = tx.get_row(kLastSeq).get_int(0);
-        tx.execute(
-            kInsertJob,
-            {job.id, dump_json(filter_json(filter)), until, job.created_by, job.created_at}
-        );
-    });
+    const std::int64_t until = tx.get_row(kLastSeq).get_int(0);
+    tx.execute(
+        kInsertJob, {job.id, dump_json(filter_json(filter)), until, job.created_by, job.created_at}
+    );
     return job;
+}
+
+RedeliverJob create_job(
+    const method::Runtime& runtime, const iam::Caller& caller, const RedeliverFilter& filter
+) {
+    return runtime.database.write([&](store::Transaction& tx) {
+        return create_job(tx, runtime, caller, filter);
+    });
 }
 
 JobStep step_job(
@@ -376,29 +384,47 @@ std::vector<RedeliverJob> list_jobs(store::Database& database, int limit) {
     return jobs;
 }
 
+RedeliverJob cancel_job(
+    store::Transaction& tx, const method::Runtime& runtime, const std::string& job_id
+) {
+    const auto found = tx.find_row(kFindJobLocked, {job_id});
+    if (!found) {
+        throw job_not_found();
+    }
+    JobRow row = job_from(*found);
+    if (row.job.state == JobState::Running) {
+        row.job.state = JobState::Cancelled;
+        row.job.updated_at = runtime.clock.now_ms();
+        tx.execute(
+            kAdvanceJob,
+            {job_id,
+             static_cast<int>(row.job.state),
+             row.after_seq,
+             row.job.matched,
+             row.job.redelivered,
+             row.job.skipped,
+             row.job.updated_at}
+        );
+    }
+    return row.job;
+}
+
 RedeliverJob cancel_job(const method::Runtime& runtime, const std::string& job_id) {
     return runtime.database.write([&](store::Transaction& tx) {
-        const auto found = tx.find_row(kFindJobLocked, {job_id});
-        if (!found) {
-            throw job_not_found();
-        }
-        JobRow row = job_from(*found);
-        if (row.job.state == JobState::Running) {
-            row.job.state = JobState::Cancelled;
-            row.job.updated_at = runtime.clock.now_ms();
-            tx.execute(
-                kAdvanceJob,
-                {job_id,
-                 static_cast<int>(row.job.state),
-                 row.after_seq,
-                 row.job.matched,
-                 row.job.redelivered,
-                 row.job.skipped,
-                 row.job.updated_at}
-            );
-        }
-        return row.job;
+        return cancel_job(tx, runtime, job_id);
     });
+}
+
+RedeliverJob get_job_to_resume(store::Transaction& tx, const std::string& job_id) {
+    const auto found = tx.find_row(kFindJob, {job_id});
+    if (!found) {
+        throw job_not_found();
+    }
+    RedeliverJob job = job_from(*found).job;
+    if (job.state == JobState::Cancelled) {
+        throw ComputeError(ErrorCode::InvalidState, "job: was cancelled");
+    }
+    return job;
 }
 
 Json job_json(const RedeliverJob& job) {

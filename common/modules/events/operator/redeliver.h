@@ -65,6 +65,13 @@ void check_filter(const RedeliverFilter& filter);
 [[nodiscard]] RedeliverJob create_job(
     const method::Runtime& runtime, const iam::Caller& caller, const RedeliverFilter& filter
 );
+// The same in a transaction that is open.
+[[nodiscard]] RedeliverJob create_job(
+    store::Transaction& tx,
+    const method::Runtime& runtime,
+    const iam::Caller& caller,
+    const RedeliverFilter& filter
+);
 // One batch of at most `batch`. NOT_FOUND for an unknown job; a job that is done or cancelled stays
 // as it is.
 JobStep step_job(
@@ -92,6 +99,12 @@ RedeliverJob run_job(
 );  // newest first
 // Ends a running job where it is; returns it. NOT_FOUND when there is none.
 RedeliverJob cancel_job(const method::Runtime& runtime, const std::string& job_id);
+// The same in a transaction that is open.
+RedeliverJob cancel_job(
+    store::Transaction& tx, const method::Runtime& runtime, const std::string& job_id
+);
+// A job to go on with: running or done. NOT_FOUND; INVALID_STATE when it was cancelled.
+[[nodiscard]] RedeliverJob get_job_to_resume(store::Transaction& tx, const std::string& job_id);
 
 [[nodiscard]] Json job_json(const RedeliverJob& job);
 

@@ -1,5 +1,8 @@
 #include "modules/events/operator/rotate_secrets.h"
 
+#include <nlohmann/json.hpp>
+
+#include "audit/audit.h"
 #include "modules/events/sealing.h"
 #include "store/database.h"
 
@@ -22,10 +25,30 @@ struct Change {
     std::string to;
 };
 
+// Together with the rows it tells of: a process that dies before the commit has neither.
+void write_audit(
+    store::Transaction& tx,
+    const method::Runtime& runtime,
+    const iam::Caller& caller,
+    std::int64_t resealed
+) {
+    audit::Entry entry;
+    entry.caller = &caller;
+    entry.tenant_id = TenantId(runtime.config.iam.root_tenant);
+    entry.method = "secrets/rotate";
+    entry.action = "compute:secrets:rotate";
+    entry.resource = {runtime.config.iam.resource_prefix + iam::kFleetType, iam::kFleetId};
+    entry.decision_reason = "operator of the deployment";
+    entry.admission = std::make_shared<const Json>(Json{{"resealed", resealed}});
+    entry.request_id = new_id("cli_", runtime.clock, runtime.rng);
+    audit::append(tx, entry, runtime.clock, runtime.rng);
+}
+
 }  // namespace
 
 RotateReport rotate_webhook_secrets(
     const method::Runtime& runtime,
+    const iam::Caller& caller,
     RotateMode mode,
     const std::function<void(const RotateReport&)>& on_batch
 ) {
@@ -67,6 +90,9 @@ RotateReport rotate_webhook_secrets(
                 std::int64_t written = 0;
                 for (const Change& change : changes) {
                     written += tx.execute(change.sql, {change.num, change.from, change.to});
+                }
+                if (written > 0) {
+                    write_audit(tx, runtime, caller, written);
                 }
                 return written;
             });

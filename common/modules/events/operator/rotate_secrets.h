@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "iam/port.h"
 #include "method/context.h"
 
 namespace compute::events {
@@ -18,10 +19,12 @@ struct RotateReport {
 
 // Goes through all webhooks in batches, each in a transaction of its own; may be interrupted and
 // repeated. Sealing happens outside the transactions; a secret that was rotated meanwhile is left
-// as it is. `is_dry_run` only counts. INVALID_CONFIG without a secret.
+// as it is. A dry run only counts. Each batch that changes something leaves an audit row of
+// `caller` (secrets/rotate). INVALID_CONFIG without a secret.
 enum class RotateMode { Reseal, DryRun };
 RotateReport rotate_webhook_secrets(
     const method::Runtime& runtime,
+    const iam::Caller& caller,
     RotateMode mode,
     const std::function<void(const RotateReport&)>& on_batch = {}
 );

@@ -328,8 +328,10 @@ class EngineCase(unittest.TestCase):
 
 
 def both_engines(namespace, base):
-    """Puts one subclass of `base` for each engine into `namespace` and takes `base` out of the loader's sight."""
+    """Puts one subclass of `base` for each engine into `namespace` and takes `base` out of the loader's sight.
+
+    They belong to the module of `namespace`: unittest runs the setUpModule of the module that a class says it is from."""
     for engine in ENGINES:
         name = base.__name__ + engine.capitalize()
-        namespace[name] = type(name, (base,), {"engine": engine, "__test__": True})
+        namespace[name] = type(name, (base,), {"engine": engine, "__test__": True, "__module__": namespace["__name__"]})
     namespace.pop(base.__name__, None)

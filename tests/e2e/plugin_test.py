@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -18,15 +19,21 @@ def run(*args):
         raise AssertionError(f"{' '.join(args)}\n{done.stdout}{done.stderr}")
 
 
+def build(name):
+    """Builds tests/plugin/<name> in a copy, so that nothing of the tree but the installed headers is in reach."""
+    source, made = f"{FOLDER}/{name}", f"{FOLDER}/build-{name}"
+    shutil.copytree(os.path.join(ROOT, "tests/plugin", name), source)
+    run("cmake", "-S", source, "-B", made, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + FOLDER + "/sdk",
+        *(["-DCMAKE_CXX_COMPILER=" + os.environ["CXX"]] if "CXX" in os.environ else []))
+    run("cmake", "--build", made)
+    return f"{made}/{name}.so"
+
+
 def setUpModule():
-    global FOLDER, PLUGIN
+    global FOLDER, PLUGIN, BROKEN
     FOLDER = tempfile.mkdtemp(prefix="better-compute-plugin-")
     run("cmake", "--install", BUILD, "--component", "plugin-sdk", "--prefix", FOLDER + "/sdk")
-    shutil.copytree(os.path.join(ROOT, "tests/plugin/acme"), FOLDER + "/acme")
-    run("cmake", "-S", FOLDER + "/acme", "-B", FOLDER + "/build", "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + FOLDER + "/sdk",
-        *(["-DCMAKE_CXX_COMPILER=" + os.environ["CXX"]] if "CXX" in os.environ else []))
-    run("cmake", "--build", FOLDER + "/build")
-    PLUGIN = FOLDER + "/build/acme.so"
+    PLUGIN, BROKEN = build("acme"), build("broken")
 
 
 def tearDownModule():
@@ -82,6 +89,24 @@ class Plugin(EngineCase):
                 self.assertEqual(daemon.process.wait(30), 1)
                 self.assertIn("INVALID_CONFIG", daemon.log())
                 self.assertIn(path, daemon.log())
+
+    def test_M12_a_bad_method_keeps_serve_from_listening(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            listen = f"127.0.0.1:{taken.getsockname()[1]}"
+            deployment = self.make(settings(PLUGIN))
+            sound = deployment.serve("--listen", listen, expect_ready=False)
+            self.assertEqual(sound.process.wait(60), 1)
+            with open(deployment.config, "a", encoding="utf-8") as config:
+                config.write(f'[[plugins]]\npath = "{BROKEN}"\n')
+
+            broken = deployment.serve("--listen", listen, expect_ready=False)
+
+            self.assertEqual(broken.process.wait(60), 1)
+        # With sound methods it comes as far as the address, which is taken; with a bad one it never tries it.
+        self.assertIn(listen, sound.log())
+        self.assertNotIn(listen, broken.log())
+        self.assertIn("INVALID_CONFIG: method plugins/broken/things/peek: action: ", broken.log())
+        self.assertFalse(os.path.exists(broken.ready_file))
 
 
 both_engines(globals(), Plugin)

@@ -1,7 +1,7 @@
 """The ledger of the contract tests, tests/contract/ledger.txt: each acceptance row and the tests that show it.
 
 A line is one of
-    M19 tests/contract/methods/envelope_test.cc:M19_AuthenticationIsCachedThirtySeconds   a GoogleTest, named after its rows (W14_W15_...)
+    M19 tests/contract/methods/envelope_test.cc:M19_AuthenticationIsCachedThirtySeconds   a test, named after its rows (W14_W15_...)
     M148 tests/lint/envelope_codes_lint.py                                                a program, whose first words are the row
     W107 docs/webhooks.md#Other ways to follow events                                     a row that asks for documentation; by hand
     M90 - reason                                                                          a row without a test; by hand
@@ -17,6 +17,7 @@ LEDGER = repo.ROOT / "tests/contract/ledger.txt"
 ROWS = [f"M{number}" for number in range(1, 159)] + [f"W{number}" for number in range(1, 108)] + ["W35b"]
 ROW = r"[MW]\d+b?"
 TEST = re.compile(rf"\bTEST(?:_P|_F)?\(\s*\w+\s*,\s*(((?:{ROW}_)+)\w+)")
+SCRIPTED = re.compile(rf"^    def (test_((?:{ROW}_)+)\w+)\(", re.MULTILINE)
 PROGRAM = re.compile(rf'^"""({ROW}): ')
 LINE = re.compile(rf"^({ROW}) (?:- (?P<reason>.+)|(?P<page>\S+\.md)#(?P<heading>.+)|(?P<test>\S+))$")
 
@@ -32,7 +33,11 @@ def tests_in_the_sources():
             for row in rows.rstrip("_").split("_"):
                 found.setdefault(row, []).append(f"{path}:{name}")
     for path in repo.files(".py", under=["tests"]):
-        match = PROGRAM.match((repo.lines(path) or [""])[0])
+        lines = repo.lines(path)
+        for name, rows in SCRIPTED.findall("\n".join(lines)):
+            for row in rows.rstrip("_").split("_"):
+                found.setdefault(row, []).append(f"{path}:{name}")
+        match = PROGRAM.match((lines or [""])[0])
         if match:
             found.setdefault(match.group(1), []).append(str(path))
     return found

@@ -124,6 +124,12 @@ std::string footer_of(const std::string& example) {
     return footer;
 }
 
+// Without a most of one the parser takes a positional that is named as a command beside its own
+// (`webhooks jobs list`) for that command.
+void keep_to_one_command(CLI::App& app) {
+    app.require_subcommand(0, 1);
+}
+
 }  // namespace
 
 std::string full_name(const CLI::App& app) {
@@ -148,6 +154,7 @@ Definition Definition::sub(
     auto child = std::make_shared<CLI::App>(summary, name);
     child->set_help_flag("-h,--help", "Shows this help");
     child->footer(footer_of(example));
+    keep_to_one_command(*child);
     app_->add_subcommand(child);
     return {*child, *runners_};
 }
@@ -204,6 +211,7 @@ static std::unique_ptr<CLI::App> make_app(const std::vector<Command>& commands, 
         "A control plane for GPU fleets: the daemon and its operators' tool.", kProgram
     );
     app->set_help_flag("-h,--help", "Shows this help");
+    keep_to_one_command(*app);
     app->footer("Run better-compute COMMAND --help for the options of a command and an example.");
     const Definition root(*app, runners);
     for (const Command& command : commands) {

@@ -219,7 +219,7 @@ void define_tokens(const Definition& iam) {
 
     const Definition revoke = tokens.sub(
         "revoke",
-        "Revokes tokens; their next call is refused",
+        "Revokes tokens; a server that has just seen one takes it for 30 s at most",
         "better-compute iam tokens revoke tok_01k5y3v0m6y8x7w5t4s3r2p1n0"
     );
     const auto revoke_common = add_common(revoke);
@@ -325,7 +325,7 @@ void define_switches(const Definition& iam) {
         const Definition command = iam.sub(
             name,
             is_enabling ? "Lets a tenant or identity call again"
-                        : "Refuses every call of a tenant or identity",
+                        : "Refuses every call of a tenant or identity, within 30 s",
             "better-compute iam " + name + " identity acme/ops"
         );
         const auto common = add_common(command);

@@ -37,6 +37,11 @@ iam::Question question_of(const ExplainFlags& flags, const iam::Caller& caller) 
     return question;
 }
 
+// A held action runs only after a person confirmed it.
+bool may_run(const local::Explanation& explanation) {
+    return explanation.verdict.decision.is_allowed && !explanation.verdict.is_held;
+}
+
 Json to_json(const local::Explanation& explanation) {
     Json steps = Json::array();
     for (const local::Step& step : explanation.steps) {
@@ -50,7 +55,7 @@ Json to_json(const local::Explanation& explanation) {
         );
     }
     return {
-        {"allowed", explanation.verdict.decision.is_allowed},
+        {"allowed", may_run(explanation)},
         {"held", explanation.verdict.is_held},
         {"reason", explanation.verdict.decision.reason},
         {"identityId", explanation.caller.identity_id.str()},
@@ -61,7 +66,7 @@ Json to_json(const local::Explanation& explanation) {
 void print(const local::Explanation& explanation, Console& console) {
     const auto& decision = explanation.verdict.decision;
     const std::string verdict =
-        decision.is_allowed
+        may_run(explanation)
             ? console.styled(Style::Green, "allowed")
             : console.styled(
                   Style::Red, explanation.verdict.is_held ? "held for a confirmation" : "refused"
@@ -107,7 +112,7 @@ int explain(const CommonOptions& common, const ExplainFlags& flags, Console& con
     } else {
         print(explanation, console);
     }
-    return explanation.verdict.decision.is_allowed ? kExitOk : kExitRefused;
+    return may_run(explanation) ? kExitOk : kExitRefused;
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include "cli/app.h"
 
 #include <random>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/console.h"
+#include "cli/help.h"
 #include "core/error.h"
 
 namespace compute::cli {
@@ -22,7 +25,7 @@ void define_greet(const Definition& definition) {
     const auto flags = std::make_shared<Flags>();
     definition.word("NAME", flags->name, {"world", "moon"}, "Whom")->required();
     definition.repeated("--tag", flags->tags, "A tag");
-    definition.app().add_option("--count", flags->count, "How often")->check(CLI::Range(1, 10));
+    definition.whole("--count", flags->count, {1, 10}, "How often");
     definition.run([flags](Console& console) {
         console.line(
             "hello " + flags->name + " " + std::to_string(flags->tags.size()) + " " +
@@ -41,10 +44,20 @@ void define_colon(const Definition& definition) {
 
 void define_group(const Definition& definition) {
     definition.sub("inner", "Inner", "x group inner").run([](Console&) { return kExitOk; });
+    const Definition take = definition.sub("take", "Takes", "x group take greet");
+    const auto what = std::make_shared<std::string>();
+    take.app().add_option("WHAT", *what, "What");
+    take.run([what](Console& console) {
+        console.line("took " + *what);
+        return kExitOk;
+    });
     definition.sub("refuse", "Refuses", "x group refuse").run([](Console&) -> int {
         throw ComputeError(
             ErrorCode::Conflict, "name: is taken", ErrorExtra{nullptr, "", "take another"}
         );
+    });
+    definition.sub("detail", "Refuses in detail", "x group detail").run([](Console&) -> int {
+        throw ComputeError(ErrorCode::Conflict, "name: is taken", Json{{"reason", "name-taken"}});
     });
     definition.sub("usage", "Misuse", "x group usage").run([](Console&) -> int {
         throw UsageError("--a: needs --b", "give both");
@@ -62,13 +75,13 @@ std::vector<Command> table() {
     };
 }
 
-struct Run {
+struct Outcome {
     int status;
     std::string out;
     std::string err;
 };
 
-Run run(const std::vector<std::string>& arguments) {
+Outcome run(const std::vector<std::string>& arguments) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     int status = 0;
@@ -80,7 +93,7 @@ Run run(const std::vector<std::string>& arguments) {
 }
 
 TEST(CommandLine, RunsWhatItNames) {
-    const Run done = run({"greet", "world", "--tag", "a", "--tag", "b", "--count", "3"});
+    const Outcome done = run({"greet", "world", "--tag", "a", "--tag", "b", "--count", "3"});
 
     EXPECT_EQ(done.status, kExitOk) << done.err;
     EXPECT_EQ(done.out, "hello world 2 3\n");
@@ -88,6 +101,26 @@ TEST(CommandLine, RunsWhatItNames) {
 
 TEST(CommandLine, TakesACommandWithAColon) {
     EXPECT_EQ(run({"api:surface"}).out, "colon\n");
+}
+
+TEST(CommandLine, APositionalMayBeNamedAsAnotherCommand) {
+    EXPECT_EQ(run({"group", "take", "inner"}).out, "took inner\n");
+    EXPECT_EQ(run({"group", "take", "greet"}).out, "took greet\n");
+}
+
+TEST(CommandLine, HelpKeepsTo80ColumnsButForTheExample) {
+    const std::string words = "and so on and on and on and on and on and on and on and on";
+    const std::string text = "Usage: x\n  --flag                      " + words + " " + words +
+                             "\nExample:\n  x " + words + " " + words + "\n";
+
+    std::istringstream lines(wrap_help(text));
+    bool is_example = false;
+    for (std::string line; std::getline(lines, line);) {
+        is_example = is_example || line == "Example:";
+        EXPECT_TRUE(is_example ? line.size() != 80 : line.size() <= 80) << line;
+    }
+    EXPECT_THAT(wrap_help(text), HasSubstr("\n                              on"));
+    EXPECT_THAT(wrap_help(text), HasSubstr("  x " + words + " " + words + "\n"));
 }
 
 TEST(CommandLine, AFlagThatRepeatsTakesOneValueEach) {
@@ -117,17 +150,21 @@ TEST(CommandLine, MistakesHaveStatusTwoAndTheNearestWord) {
              {"group"},
              {"--nothing"},
              {"group", "usage"}}) {
-        const Run done = run(arguments);
+        const Outcome done = run(arguments);
         EXPECT_EQ(done.status, kExitUsage) << testing::PrintToString(arguments) << done.err;
         EXPECT_EQ(done.out, "");
     }
 }
 
 TEST(CommandLine, RefusalsHaveStatusOneWithCodeAndHint) {
-    const Run done = run({"group", "refuse"});
+    const Outcome done = run({"group", "refuse"});
 
     EXPECT_EQ(done.status, kExitRefused);
     EXPECT_EQ(done.err, "CONFLICT: name: is taken\nHint: take another\n");
+    EXPECT_EQ(
+        run({"group", "detail"}).err,
+        "CONFLICT: name: is taken\nDetails: {\"reason\":\"name-taken\"}\n"
+    );
     EXPECT_EQ(run({"group", "usage"}).err, "INVALID_INPUT: --a: needs --b\nHint: give both\n");
     EXPECT_EQ(run({"group", "break"}).status, kExitRefused);
 }
@@ -135,7 +172,7 @@ TEST(CommandLine, RefusalsHaveStatusOneWithCodeAndHint) {
 TEST(CommandLine, HelpHasAnExample) {
     for (const auto& arguments : std::vector<std::vector<std::string>>{
              {"greet", "--help"}, {"group", "inner", "-h"}, {"group", "--help"}}) {
-        const Run done = run(arguments);
+        const Outcome done = run(arguments);
         EXPECT_EQ(done.status, kExitOk);
         EXPECT_THAT(done.out, HasSubstr("Example:"));
     }

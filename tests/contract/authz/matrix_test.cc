@@ -1,5 +1,6 @@
-// Row M157: who may do what, for every pair of action and resource type, in both IAM modes. The
-// verdicts stand in tests/golden/authz_matrix.txt; after a change that is meant, write it anew with
+// Rows M157 and M56, in both IAM modes: who may do what, for every pair of action and resource
+// type, and that a malformed request asks nobody. The verdicts stand in
+// tests/golden/authz_matrix.txt; after a change that is meant, write it anew with
 //
 //     BETTER_COMPUTE_UPDATE_GOLDEN=1 build/test/tests/contract/authz/contract_authz
 //
@@ -193,8 +194,7 @@ TEST_P(AuthzMatrix, M157_AGrantCoversItsOwnPairAlone) {
     }
 }
 
-// A whole control plane in one of the modes. `grant` and `withhold` say of one pair what the caller
-// may do from the next call on.
+// A whole control plane in one of the modes.
 class Plane {
 public:
     enum class Mode { Local, BetterIam };
@@ -228,20 +228,36 @@ public:
     std::optional<ErrorCode> outcome(
         const method::RegisteredMethod& method, const Pair& pair, Grant grant
     ) {
+        clock_.advance(std::chrono::seconds(11));  // past every cached allow
+        return call(method.path, good_input(method), credential_of(pair, grant));
+    }
+    std::optional<ErrorCode> call(
+        const std::string& path, Json input, const crypto::Secret& credential
+    ) {
+        method::Call made;
+        made.path = path;
+        made.input = std::move(input);
+        made.credential = credential;
+        made.request_id = "req";
+        return iam::local::code_of([&] { (void)compute_->call(std::move(made)); });
+    }
+    static Json good_input(const method::RegisteredMethod& method) {
         Json input = find_good_input(method.definition).value();
         if (method.definition.json_schema->at("properties").contains("tenantId")) {
             input["tenantId"] = "acme";
         }
-        clock_.advance(std::chrono::seconds(11));  // past every cached allow
-        method::Call call;
-        call.path = method.path;
-        call.input = std::move(input);
-        call.credential = credential_of(pair, grant);
-        call.request_id = "req";
-        return iam::local::code_of([&] { (void)compute_->call(std::move(call)); });
+        return input;
     }
 
-private:
+    // What the IAM has cost so far: statements of the embedded one, requests to the remote one.
+    [[nodiscard]] std::uint64_t iam_effort() {
+        return mode_ == Mode::BetterIam
+                   ? remote_.requests("sts/getCallerIdentity").size() +
+                         remote_.requests("authorize").size()
+                   : compute_->database().counters(store::Purpose::Iam).statements;
+    }
+
+    // Of a caller in the pair's tenant; with a remote IAM, what it allows from now on.
     crypto::Secret credential_of(const Pair& pair, Grant grant) {
         if (mode_ == Mode::BetterIam) {
             remote_.set_rule([pair, grant](const Json& body, const Json&) {
@@ -264,6 +280,7 @@ private:
             .token;
     }
 
+private:
     const Mode mode_;
     support::FakeClock clock_;
     support::SeededRng rng_;
@@ -311,6 +328,23 @@ TEST_P(AuthzServed, M157_EveryServedMethodNeedsItsPairAndNothingElse) {
             << path << ": " << (admitted ? error_info(*admitted).name : "");
     }
     EXPECT_GT(tried, 10);
+}
+
+TEST_P(AuthzServed, M56_AMalformedRequestReachesNoIam) {
+    Plane plane(std::get<0>(GetParam()), std::get<1>(GetParam()));
+    const Pair pair{"compute:pools:list", "tenant"};
+    const crypto::Secret credential = plane.credential_of(pair, Plane::Grant::Only);
+
+    for (const auto& [path, method] : plane.registry().methods()) {
+        Json malformed = Plane::good_input(method);
+        malformed["unknownField"] = 1;
+        EXPECT_EQ(plane.call(path, std::move(malformed), credential), ErrorCode::InvalidInput)
+            << path;
+    }
+    EXPECT_EQ(plane.iam_effort(), 0U);
+
+    EXPECT_EQ(plane.call("pools/list", {{"tenantId", "acme"}}, credential), std::nullopt);
+    EXPECT_GE(plane.iam_effort(), 2U);
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ def main():
     faults = [] if len(codes) >= 5 else [f"{ERROR_TABLE}: the table of codes could not be read"]
     # Comparing with a code is fine; making an error of it is not.
     thrown = re.compile(r"(?:ComputeError\s*[({]|throw[^;]*?)\s*ErrorCode::(" + "|".join(sorted(codes)) + r")\b")
-    for path in repo.files(*repo.SOURCES, under=["common/modules"]):
-        text = "\n".join(line.split("//")[0] for line in repo.lines(path)) if path.parts[0] == "common" else ""
+    for path in repo.files(*repo.SOURCES, under=["common/modules", "tests/plugin"]):
+        text = "\n".join(line.split("//")[0] for line in repo.lines(path))
         for match in thrown.finditer(text):
             number = text.count("\n", 0, match.end()) + 1
             faults.append(f"{path}:{number}: throws {match.group(1)}, which belongs to the envelope")

@@ -110,7 +110,7 @@ TEST(Gate, UseDoesNotLengthenAnEntry) {
     EXPECT_EQ(plane.port.authenticates, 2);
 }
 
-TEST(Gate, EachCredentialHasItsOwnEntryUnderItsHash) {
+TEST(Gate, M19_EachCredentialHasItsOwnEntryUnderItsHash) {
     GatePlane plane;
 
     const Session a = plane.session("a");

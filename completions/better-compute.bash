@@ -60,7 +60,7 @@ _better_compute() {
         'better-compute webhooks list') words='--help --config --database --json --quiet --tenant --url' ;;
         'better-compute webhooks deliveries') words='--help --config --database --json --quiet --tenant --webhook --state --limit --cursor --url' ;;
         'better-compute webhooks redeliver') words='--help --config --database --json --quiet --tenant --all-tenants --webhook --state --type --since --until --limit --rate --dry-run --yes --url' ;;
-        'better-compute webhooks jobs') words='list show resume cancel --help --config --database --json --quiet' ;;
+        'better-compute webhooks jobs') words='list show resume cancel --help --config --database --json --quiet --rate' ;;
         'better-compute webhooks explain') words='--help --config --database --json --quiet' ;;
         'better-compute webhooks proof') words='--help --config --database --json --quiet --since --tenant' ;;
         'better-compute webhooks check') words='--help --config --database --json --quiet' ;;

@@ -16,7 +16,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "../.."))
-BINARY = os.path.abspath(os.environ.get("BETTER_COMPUTE_BINARY") or os.path.join(ROOT, "build/test/cli/better-compute"))
+BINARY = os.path.abspath(os.environ.get("BETTER_COMPUTE_BINARY") or os.path.join(ROOT, "build/test/better-compute"))
 UPDATE = "--update" in sys.argv
 
 
@@ -155,7 +155,7 @@ class Outputs(Work):
         allowed = self.run_cli("iam", "explain", "--token-file", "token", "compute:pools:create", "compute-tenant/acme")
         self.assertEqual(allowed.returncode, 0, allowed.stderr)
         rows = json.loads(self.run_cli("audit", "list", "--json").stdout)["items"]
-        self.assertEqual([row["method"] for row in rows], ["pools/create", "iam/createToken", "iam/apply", "iam/apply"])
+        self.assertEqual([row["method"] for row in rows], ["pools/create", "iam/createToken", "iam/apply", "iam/apply", "migrate/up"])
         self.assertTrue(rows[1]["actor"]["identityId"].startswith("os:"))
         self.assertEqual(self.run_cli("iam", "tokens", "revoke", token["id"]).returncode, 0)
         gone = self.run_cli("api", "pools.list", "tenantId=acme", env=env)

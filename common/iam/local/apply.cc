@@ -12,6 +12,8 @@ constexpr store::Sql kLockState(
     "select revision from iam_state where id = 1",
     "select revision from iam_state where id = 1 for update"
 );
+// A dry run reads in a read-only transaction, which may not lock.
+constexpr store::Sql kReadState("select revision from iam_state where id = 1");
 constexpr store::Sql kBumpRevision("update iam_state set revision = revision + 1 where id = 1");
 
 // What pruning leaves alone: without them a document that forgets them would shut everybody out.
@@ -131,7 +133,7 @@ ApplyResult apply_document(
     store::Transaction& tx, const Contents& document, const ApplyOptions& options, EpochMs now
 ) {
     ApplyResult result;
-    result.revision = tx.get_row(kLockState).get_int(0);
+    result.revision = tx.get_row(options.is_dry_run ? kReadState : kLockState).get_int(0);
     const Contents current = load_contents(tx);
     const Contents target = merged(current, document, options);
     ReferenceCheck(target).run();

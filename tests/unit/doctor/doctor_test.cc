@@ -41,7 +41,11 @@ protected:
     }
 
     Report examine_only(std::vector<std::string> only = {}) {
-        const auto open = [this] { return database_.open({.read_only = true}); };
+        const auto open = [this] {
+            store::Options options;
+            options.read_only = true;
+            return database_.open(options);
+        };
         return examine(
             {config_,
              clock_,
@@ -196,6 +200,8 @@ TEST_P(Doctor, AnUnreachableDatabaseIsAFinding) {
 }
 
 TEST_P(EmptyDoctor, PendingMigrationsAreAnErrorAndEndTheRest) {
+    execute("create table something_else (id bigint)");  // an embedded file comes with its first use
+
     const Report report = examine_only();
 
     EXPECT_EQ(report.findings.at(0).check, "core.migrations");

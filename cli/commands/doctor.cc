@@ -51,11 +51,25 @@ void print_report(const doctor::Report& report, Console& console) {
             console.line("    fix: " + printable(finding.fix));
         }
     }
-    const std::string ran = std::to_string(report.checks.size()) + " checks";
+    const auto count = [](std::size_t number, const std::string& noun) {
+        return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+    };
     console.line(
-        report.findings.empty() ? ran + ", nothing found"
-                                : ran + ", " + std::to_string(report.findings.size()) + " findings"
+        count(report.checks.size(), "check") + ", " +
+        (report.findings.empty() ? "nothing found" : count(report.findings.size(), "finding"))
     );
+}
+
+// All that examine() itself refuses is a check nobody knows: a slip of whoever typed it.
+doctor::Report examined(const doctor::Inputs& inputs) {
+    try {
+        return doctor::examine(inputs);
+    } catch (const ComputeError& error) {
+        if (error.code() == ErrorCode::InvalidInput) {
+            throw UsageError(error.message(), error.hint());
+        }
+        throw;
+    }
 }
 
 int examine(const CommonOptions& common, const DoctorFlags& flags, Console& console) {
@@ -68,9 +82,8 @@ int examine(const CommonOptions& common, const DoctorFlags& flags, Console& cons
     const auto open = [&] {
         return database_exists(config) ? open_database(config, Access::ReadOnly) : nullptr;
     };
-    const doctor::Report report = doctor::examine(
-        {config, clock, modules, migrations, catalog, open, flags.only, flags.is_deep}
-    );
+    const doctor::Report report =
+        examined({config, clock, modules, migrations, catalog, open, flags.only, flags.is_deep});
     if (common.is_json) {
         console.json(doctor::report_json(report));
     } else {

@@ -92,7 +92,13 @@ private:
             return url;
         } catch (const ComputeError& error) {
             // The guard's verdict is what was asked for, not a failure of the command.
-            add({"url", false, error.message()});
+            const std::string prefix = "url: ";
+            const std::string& message = error.message();
+            add(
+                {"url",
+                 false,
+                 message.starts_with(prefix) ? message.substr(prefix.size()) : message}
+            );
             return std::nullopt;
         }
     }

@@ -28,7 +28,6 @@ int explain(const CommonOptions& common, const std::string& id, Console& console
     for (const Json& sentence : told->at("story")) {
         console.line(printable(sentence.get<std::string>()));
     }
-    console.line(printable(told->at("next").get<std::string>()));
     return kExitOk;
 }
 

@@ -104,6 +104,9 @@ class Outage(Operator):
         one = self.ask("doctor", "--strict", "--check", "events.webhook-dead-letters", status=1)
         self.assertEqual((one["checks"], len(one["findings"])), (["events.webhook-dead-letters"], 1))
 
+        for check in report["checks"]:
+            self.assertEqual(self.ask("doctor", "--check", check)["checks"], [check])
+
         self.assertEqual(len(self.ask("webhooks", "list", "--tenant", "acme")["items"]), 1)
         self.refused(2, "INVALID_INPUT", "webhooks", "list", "--url", self.daemon.url, token=self.tokens["acme"])
         over_http = self.ask("webhooks", "list", "--tenant", "acme", "--url", self.daemon.url, token=self.tokens["acme"])
@@ -169,6 +172,7 @@ class Outage(Operator):
         _, cancelled = self.interrupt("--all-tenants", "--rate", "1")
         self.assertEqual(self.ask("webhooks", "jobs", "cancel", cancelled)["state"], "cancelled")
         self.refused(1, "INVALID_STATE", "webhooks", "jobs", "resume", cancelled)
+        self.refused(1, "INVALID_STATE", "webhooks", "jobs", "cancel", job)
         self.refused(1, "NOT_FOUND", "webhooks", "jobs", "show", "rdj_00000000000000000000000000")
         left = 3 - self.ask("webhooks", "jobs", "show", cancelled)["redelivered"]
         over_http = self.ask(
@@ -336,6 +340,9 @@ class Access(Operator):
             taken = self.deployment.cli("api", "pools.create", "tenantId=acme", f"name={name}", *place, token=token)
             self.assertEqual((taken.status, taken.err[:9]), (1, "CONFLICT:"))
             self.assertEqual(json.loads(taken.err.split("Details: ")[1])["reason"], "name-taken")
+        elsewhere = self.deployment.cli("api", "pools.list", "tenantId=acme", "--url", "http://compute.invalid", token=token)
+        self.assertEqual(elsewhere.status, 1)
+        self.assertIn("warning: the token goes to compute.invalid unencrypted", elsewhere.err)
         nobody = self.deployment.cli("api", "pools.list", "tenantId=acme", "--url", self.daemon.url, token="bct_service_wrong")
         self.assertEqual((nobody.status, nobody.err[:15]), (1, "UNAUTHENTICATED"))
 

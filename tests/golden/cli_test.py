@@ -5,6 +5,7 @@
 
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -73,7 +74,7 @@ class Help(Work):
 class Outputs(Work):
     def test_mistakes(self):
         cases = [
-            [], ["sevre"], ["serve", "--lisen", "x"], ["migrate", "stauts"], ["doctor", "--check"], ["webhooks"], ["webhooks", "redelivr"],
+            [], ["sevre"], ["serve", "--lisen", "x"], ["migrate", "stauts"], ["doctor", "--check"], ["doctor", "--check", "core.databse"], ["webhooks"], ["webhooks", "redelivr"],
             ["webhooks", "redeliver"], ["webhooks", "redeliver", "--tenant", "a"], ["webhooks", "redeliver", "--all-tenants", "--tenant", "a", "--yes"],
             ["webhooks", "redeliver", "dlv_1", "--state", "dead"], ["webhooks", "proof", "--since", "x"], ["iam", "tokens", "create"],
             ["api"], ["completion", "tcsh"], ["migrate", "status", "--dry-run"], ["config", "check", "more"], ["webhooks", "jobs", "show"],
@@ -193,6 +194,33 @@ class Outputs(Work):
         self.assertEqual(part("--tolerance", "1000000000"), "signature")
         self.write("headers", "X-Better-Compute-Timestamp: 1790244902\n")
         self.assertEqual(part(), "headers")
+
+    def on_a_terminal(self, *args, env=None):
+        """What the command writes to a terminal of its own, and its exit status."""
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("BETTER_COMPUTE_", "NO_COLOR"))}
+        clean.update(env or {})
+        master, slave = pty.openpty()
+        with subprocess.Popen([BINARY, *args], cwd=self.dir, env=clean, stdin=slave, stdout=slave, stderr=slave) as process:
+            os.close(slave)
+            text = b""
+            while True:
+                try:
+                    part = os.read(master, 65536)
+                except OSError:  # how the end of a terminal shows
+                    break
+                if not part:
+                    break
+                text += part
+        os.close(master)
+        return process.returncode, text.decode()
+
+    def test_colour_is_for_terminals(self):
+        self.run_cli("migrate", "--quiet")
+        plain = self.run_cli("doctor").stdout
+        self.assertNotIn("\x1b", plain)
+        self.assertIn("\x1b[33mwarning\x1b[0m", self.on_a_terminal("doctor")[1])
+        status, text = self.on_a_terminal("doctor", env={"NO_COLOR": "1"})
+        self.assertEqual((status, text.replace("\r\n", "\n")), (0, plain))
 
     def test_version(self):
         self.assertEqual(set(json.loads(self.run_cli("version", "--json").stdout)), {"version", "commit", "engines", "plugins"})

@@ -110,7 +110,12 @@ method::Module operator_module() {
         "cancel",
         id_manifest(),
         [](method::Context& context, JobIdInput& input) {
-            return job_json(cancel_job(context.transaction(), *context.runtime, input.job_id));
+            const RedeliverJob job =
+                cancel_job(context.transaction(), *context.runtime, input.job_id);
+            if (job.state == JobState::Done) {
+                throw ComputeError(ErrorCode::InvalidState, "job: is done already");
+            }
+            return job_json(job);
         }
     ));
     return module;

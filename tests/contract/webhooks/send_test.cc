@@ -111,6 +111,7 @@ TEST_P(Webhooks, W2_ACommitReachesItsReceiverSigned) {
         .signature = request.header("x-better-compute-signature"),
         .timestamp = request.header("x-better-compute-timestamp"),
         .body = request.body,
+        .now_seconds = std::nullopt,
     }));
     ASSERT_TRUE(live.settled());
     EXPECT_EQ(live.lab.only_delivery("acme")["state"], "delivered");

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import time
@@ -63,6 +64,24 @@ class Operator(EngineCase):
             [BINARY, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=self.deployment.env({"BETTER_COMPUTE_CONFIG": self.deployment.config}), cwd=self.deployment.dir,
         )
+
+    def on_a_terminal(self, answer, *args):
+        """Runs a command on a terminal of its own, where somebody types `answer`; its exit status and what it wrote."""
+        master, slave = pty.openpty()
+        env = self.deployment.env({"BETTER_COMPUTE_CONFIG": self.deployment.config})
+        with subprocess.Popen(
+            [BINARY, *args], stdin=slave, stdout=slave, stderr=slave, env=env, cwd=self.deployment.dir
+        ) as process:
+            os.close(slave)
+            os.write(master, answer.encode() + b"\n")
+            text = b""
+            while True:
+                try:
+                    text += os.read(master, 65536)
+                except OSError:  # how the end of a terminal shows
+                    break
+        os.close(master)
+        return process.returncode, text.decode()
 
     def interrupt(self, *args):
         """Runs a redelivery by filter until its first batch is through, then SIGINT; returns its result and its job's id."""
@@ -145,6 +164,9 @@ class Outage(Operator):
         over_http = run("--tenant", "acme", "--limit", "7", "--url", self.daemon.url, token=self.tokens["acme"])
         self.assertEqual(over_http["matched"], 7)
         self.refused(2, "INVALID_INPUT", "webhooks", "redeliver", "--tenant", "acme")
+        status, text = self.on_a_terminal("n", "webhooks", "redeliver", "--tenant", "acme")
+        self.assertIn("send 12 deliveries again? [y/N]", text)
+        self.assertEqual((status, "INVALID_STATE: nothing was sent again" in text), (1, True), text)
         self.assertEqual(self.counts("dead"), {"acme": 12, "rival": 3})
 
     def by_id(self):

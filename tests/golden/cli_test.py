@@ -222,6 +222,25 @@ class Outputs(Work):
         status, text = self.on_a_terminal("doctor", env={"NO_COLOR": "1"})
         self.assertEqual((status, text.replace("\r\n", "\n")), (0, plain))
 
+    def test_a_breaking_change_of_the_surface_is_refused(self):
+        self.assertEqual(self.run_cli("api:surface", "--record", "surface.json").returncode, 0)
+        same = self.run_cli("api:surface", "--check", "surface.json", "--json")
+        self.assertEqual((same.returncode, json.loads(same.stdout)), (0, {"ok": True, "breaking": [], "additions": []}))
+        with open(os.path.join(self.dir, "surface.json"), encoding="utf-8") as file:
+            surface = json.load(file)
+        self.assertEqual(json.loads(self.run_cli("api:surface").stdout), surface)
+        del surface["methods"]["webhooks/ping"]  # then it is an addition
+        surface["methods"]["webhooks/gone"] = surface["methods"]["webhooks/get"]
+        self.write("surface.json", json.dumps(surface))
+        changed = self.run_cli("api:surface", "--check", "surface.json", "--json")
+        report = json.loads(changed.stdout)
+        self.assertEqual((changed.returncode, report["ok"]), (1, False))
+        self.assertEqual([one["method"] for one in report["breaking"]], ["webhooks/gone"])
+        self.assertEqual(self.run_cli("api:surface", "--record", "surface.json").returncode, 1)
+        self.assertEqual(self.run_cli("api:surface", "--record", "surface.json", "--allow-breaking").returncode, 0)
+        for format_ in ("openapi", "tools"):
+            self.assertEqual(self.run_cli("api:surface", "--format", format_).returncode, 0)
+
     def test_version(self):
         self.assertEqual(set(json.loads(self.run_cli("version", "--json").stdout)), {"version", "commit", "engines", "plugins"})
 

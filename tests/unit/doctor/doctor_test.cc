@@ -200,7 +200,8 @@ TEST_P(Doctor, AnUnreachableDatabaseIsAFinding) {
 }
 
 TEST_P(EmptyDoctor, PendingMigrationsAreAnErrorAndEndTheRest) {
-    execute("create table something_else (id bigint)");  // an embedded file comes with its first use
+    execute("create table something_else (id bigint)"
+    );  // an embedded file comes with its first use
 
     const Report report = examine_only();
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,7 +62,8 @@ int main(int argc, char** argv) {
         std::snprintf(slot.delivery.data(), slot.delivery.size(), "X-Better-Compute-Delivery: dlv_%026ld", started);
         curl_slist_free_all(slot.headers);
         slot.headers = curl_slist_append(nullptr, "Content-Type: application/json");
-        for (const char* header : {slot.timestamp.data(), slot.signature.data(), slot.delivery.data(), "Expect:"}) {
+        for (const char* header : std::initializer_list<const char*>{
+                 slot.timestamp.data(), slot.signature.data(), slot.delivery.data(), "Expect:"}) {
             slot.headers = curl_slist_append(slot.headers, header);
         }
         curl_easy_setopt(slot.easy, CURLOPT_HTTPHEADER, slot.headers);

@@ -196,6 +196,8 @@ TEST_P(Webhooks, W27_EveryMethodIsDecidedOnTheTenant) {
         {"delete", {{"webhookId", id}}},
     };
     for (const auto& [method, input] : calls) {
+        lab.plane.clock.advance(std::chrono::seconds(11)
+        );  // past what a read before it was allowed
         lab.plane.clear();
 
         lab.call(method, "acme", input);
@@ -208,7 +210,7 @@ TEST_P(Webhooks, W27_EveryMethodIsDecidedOnTheTenant) {
                 EXPECT_EQ(call.resource, (iam::ResourceRef{"compute-tenant", "acme"})) << method;
             }
         }
-        EXPECT_LE(decisions, 1) << method;
+        EXPECT_EQ(decisions, 1) << method;
         EXPECT_EQ(
             lab.plane.registry().find("webhooks/" + method)->row->action, "compute:webhooks:manage"
         );
@@ -317,43 +319,36 @@ TEST_P(Webhooks, W37_WithoutTheCatalogAnyWellFormedPatternIsTaken) {
     );
 }
 
-class WebhookUrls : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(WebhookUrls, W38_W39_W40_W41_AUrlThatMayNotBeReachedIsRefused) {
-    Lab lab(store::Engine::Sqlite);
+TEST_P(Webhooks, W38_W39_W40_W41_AUrlThatMayNotBeReachedIsRefused) {
+    Lab lab(GetParam());
     const std::string id = lab.create("acme", {"*"});
+    for (const char* url :
+         {"http://hooks.example.com/",
+          "https://u:p@h.example/",
+          "https://10.0.0.1/",
+          "https://127.0.0.1/",
+          "https://169.254.169.254/",
+          "https://100.64.0.1/",
+          "https://[::1]/",
+          "https://[fd00::1]/",
+          "https://[::ffff:10.0.0.1]/",
+          "https://2130706433/",
+          "https://0177.0.0.1/",
+          "https://0x7f.1/",
+          "https://localhost/",
+          "https://LOCALHOST./",
+          "https://a.localhost/",
+          "https://db.internal/",
+          "https://DB.Internal./"}) {
+        const ComputeError made = lab.error("create", "acme", hook(url));
+        const ComputeError changed = lab.error("update", "acme", {{"webhookId", id}, {"url", url}});
 
-    const ComputeError made = lab.error("create", "acme", hook(GetParam()));
-    const ComputeError changed =
-        lab.error("update", "acme", {{"webhookId", id}, {"url", GetParam()}});
-
-    EXPECT_EQ(made.code(), ErrorCode::InvalidInput);
-    EXPECT_THAT(made.message(), StartsWith("url: "));
-    EXPECT_EQ(changed.message(), made.message());
+        EXPECT_EQ(made.code(), ErrorCode::InvalidInput) << url;
+        EXPECT_THAT(made.message(), StartsWith("url: ")) << url;
+        EXPECT_EQ(changed.message(), made.message()) << url;
+    }
+    EXPECT_EQ(lab.number("select count(*) from webhooks"), 1);
 }
-INSTANTIATE_TEST_SUITE_P(
-    Refused,
-    WebhookUrls,
-    ::testing::Values(
-        "http://hooks.example.com/",
-        "https://u:p@h.example/",
-        "https://10.0.0.1/",
-        "https://127.0.0.1/",
-        "https://169.254.169.254/",
-        "https://100.64.0.1/",
-        "https://[::1]/",
-        "https://[fd00::1]/",
-        "https://[::ffff:10.0.0.1]/",
-        "https://2130706433/",
-        "https://0177.0.0.1/",
-        "https://0x7f.1/",
-        "https://localhost/",
-        "https://LOCALHOST./",
-        "https://a.localhost/",
-        "https://db.internal/",
-        "https://DB.Internal./"
-    )
-);
 
 TEST_P(Webhooks, W40_APublicAddressIsTaken) {
     Lab lab(GetParam());

@@ -126,8 +126,14 @@ void work_loop(Shared& shared) {
     --shared.threads;
 }
 
+// More waits than idle threads will take. An idle thread counts until it runs, so one that was
+// woken for an earlier lookup is no help to the next.
+bool is_short(const Shared& shared) {
+    return shared.queue.size() > static_cast<std::size_t>(shared.idle);
+}
+
 bool needs_thread(const Shared& shared) {
-    if (shared.queue.empty() || shared.idle > 0 || shared.threads >= shared.options.max_threads) {
+    if (!is_short(shared) || shared.threads >= shared.options.max_threads) {
         return false;
     }
     const SteadyTime hung_before = std::chrono::steady_clock::now() - kHungAfter;
@@ -197,7 +203,7 @@ private:
         }
         start_thread_if_needed();
         shared_->work.notify_one();
-        if (is_earliest) {
+        if (is_earliest || is_short(*shared_)) {
             shared_->watch.notify_one();
         }
     }

@@ -1,0 +1,82 @@
+-- Machines with an agent. Removed ones stay as rows; their names are free again.
+-- version rises with everything that changes what may be placed on the node: its row, its GPUs, its bookings. changed_in orders these
+-- changes, so that an index in memory finds what it has not seen.
+create table nodes (
+    id text collate "C" primary key not null,
+    tenant_id text not null,
+    pool_id text collate "C" not null,
+    name text collate "C" not null,
+    labels text not null,
+    fabric text,
+    connection text not null check (connection in ('ready', 'disconnected', 'lost', 'removed')),
+    connection_since bigint not null,
+    admin text not null check (admin in ('enabled', 'cordoned', 'draining', 'drained')),
+    admin_reason text,
+    drain_deadline_at bigint,
+    cpu_milli bigint not null,
+    memory_mib bigint not null,
+    expected_gpus bigint not null,
+    machine_id text not null,
+    boot_id text not null,
+    credential_hash text not null,
+    -- The token it enrolled with, until the agent has shown that it holds the credential.
+    token_id text,
+    epoch bigint not null,
+    -- The serve process that holds the agent's connection, or held it last.
+    connected_to text not null,
+    clock_skew_ms bigint not null,
+    inventory_hash text not null,
+    driver text,
+    abilities text not null,
+    version bigint not null,
+    changed_in bigint not null,
+    created_at bigint not null,
+    updated_at bigint not null,
+    removed_at bigint
+);
+create unique index nodes_alive_name on nodes (pool_id, name) where removed_at is null;
+create index nodes_tenant on nodes (tenant_id, name, id) where removed_at is null;
+create index nodes_changed on nodes (changed_in);
+create index nodes_held on nodes (connected_to) where removed_at is null;
+
+-- The GPUs a node is expected to have: those of the inventories that were accepted, less those an operator gave up.
+create table node_gpus (
+    node_id text collate "C" not null,
+    tenant_id text not null,
+    uuid text collate "C" not null,
+    gpu_index bigint not null,
+    model text not null,
+    memory_mib bigint not null,
+    pci_bus_id text not null,
+    numa bigint,
+    health text not null check (health in ('healthy', 'missing', 'failed', 'degraded')),
+    health_since bigint not null,
+    xid bigint,
+    present bigint not null,
+    primary key (node_id, uuid)
+);
+-- One card is in one machine: bookings name a GPU by its UUID alone.
+create unique index node_gpus_uuid on node_gpus (uuid);
+
+create table node_tokens (
+    id text collate "C" primary key not null,
+    tenant_id text not null,
+    pool_id text collate "C" not null,
+    token_hash text not null,
+    names text,
+    max_uses bigint not null,
+    uses bigint not null,
+    expires_at bigint not null,
+    created_by text not null,
+    created_at bigint not null
+);
+create unique index node_tokens_hash on node_tokens (token_hash);
+create index node_tokens_expiry on node_tokens (expires_at);
+
+-- The processes that hold connections of agents. `beat` rises while one lives; the others judge by whether it does, not by its clock.
+create table node_holders (
+    process text collate "C" primary key not null,
+    beat bigint not null,
+    beat_at bigint not null,
+    started_at bigint not null
+);

@@ -17,12 +17,11 @@
 
 #include "core/clock.h"
 #include "core/ids.h"
+#include "modules/capacity/node_row.h"
 #include "modules/capacity/pool.h"
 #include "store/database.h"
 
 namespace compute::capacity {
-
-using NodeId = StrongId<struct NodeTag>;
 
 inline constexpr const char* kBookingPrefix = "bkg_";
 inline constexpr std::int64_t kWholeGpu = 1000;  // milli

@@ -5,14 +5,12 @@
 namespace compute::capacity {
 namespace {
 
-#define BOOKING_COLUMNS                                                                         \
-    "id, tenant_id, pool_id, node_id, gpu_uuid, milli, cpu_milli, memory_mib, starts_at, "     \
+#define BOOKING_COLUMNS                                                                    \
+    "id, tenant_id, pool_id, node_id, gpu_uuid, milli, cpu_milli, memory_mib, starts_at, " \
     "ends_at, holder_type, holder_id, parent_id "
 
-constexpr store::Sql kInsert(
-    "insert into bookings (" BOOKING_COLUMNS
-    ") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
-);
+constexpr store::Sql kInsert("insert into bookings (" BOOKING_COLUMNS
+                             ") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)");
 constexpr store::Sql kSelectOfHolder(
     "select " BOOKING_COLUMNS
     "from bookings where tenant_id = $1 and holder_id = $2 and ends_at > $3 "
@@ -150,9 +148,7 @@ std::vector<Holder> holders_on(
     std::vector<Holder> holders;
     for (const store::Row& row : tx.query(kHoldersOnNode, {node, after, gpu_uuid})) {
         holders.push_back(
-            {.tenant_id = TenantId(row.get_text(0)),
-             .type = row.get_text(1),
-             .id = row.get_text(2)}
+            {.tenant_id = TenantId(row.get_text(0)), .type = row.get_text(1), .id = row.get_text(2)}
         );
     }
     return holders;

@@ -20,6 +20,9 @@ namespace compute::capacity {
 [[nodiscard]] method::MethodEntry projects_update();
 [[nodiscard]] method::MethodEntry projects_archive();
 
+[[nodiscard]] method::MethodEntry reservations_get();
+[[nodiscard]] method::MethodEntry reservations_list();
+
 // The rows of methods that are named and decided on already but not served yet.
 [[nodiscard]] std::vector<method::PlannedMethod> planned_methods();
 

@@ -62,9 +62,9 @@ std::optional<EpochMs> timer_of_state(const Reservation& reservation) {
 }  // namespace
 
 std::string_view state_name(ReservationState state) {
-    return std::find_if(kNames.begin(), kNames.end(), [&](const auto& row) {
-               return row.first == state;
-           })->second;
+    return std::find_if(
+               kNames.begin(), kNames.end(), [&](const auto& row) { return row.first == state; }
+    )->second;
 }
 
 ReservationState state_of_name(std::string_view name) {
@@ -119,8 +119,8 @@ ReservationRequest ReservationRequest::decode(const Json& value) {
     request.name = find_member<std::string>(value, "name");
     request.gpu_count = value.at("gpuCount").get<std::int64_t>();
     request.gpus_per_node = find_member<std::int64_t>(value, "gpusPerNode");
-    request.gpu_models =
-        find_member<std::vector<std::string>>(value, "gpuModels").value_or(std::vector<std::string>());
+    request.gpu_models = find_member<std::vector<std::string>>(value, "gpuModels")
+                             .value_or(std::vector<std::string>());
     request.gpu_milli = find_member<std::int64_t>(value, "gpuMilli");
     request.starts_at = find_member<EpochMs>(value, "startsAt");
     request.duration_seconds = value.at("durationSeconds").get<std::int64_t>();

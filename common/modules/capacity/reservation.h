@@ -3,9 +3,9 @@
 // terminal state. What it holds is in its bookings (bookings.h) and nowhere else.
 //
 //   draft, awaiting-confirmation, denied      asked for, holds nothing, is not shown in lists
-//   pending                                   allowed, waits for room; charged to quotas, holds nothing
-//   placed, active                            holds its bookings, before and after its start
-//   ended, released, failed                   terminal
+//   pending                                   allowed, waits for room; charged to quotas, holds
+//   nothing placed, active                            holds its bookings, before and after its
+//   start ended, released, failed                   terminal
 //
 // A row changes only from the version and state that were read (`update_reservation`), so that of
 // two who act at once (an expiry and an extend, two daemons' timers) one does and the other looks
@@ -110,7 +110,9 @@ struct Reservation {
     EpochMs created_at = 0;
     EpochMs updated_at = 0;
 
-    [[nodiscard]] EpochMs booked_until() const { return ends_at.value_or(0) + cleanup_seconds * 1000; }
+    [[nodiscard]] EpochMs booked_until() const {
+        return ends_at.value_or(0) + cleanup_seconds * 1000;
+    }
 };
 
 // When somebody must look at the row again: an age limit of what was never decided, the end of the

@@ -163,8 +163,8 @@ void check_against_pool(const ReservationRequest& request, const Pool& pool) {
     }
     if (*request.gpu_milli % pool.settings.fraction_step_milli != 0) {
         throw invalid_input(
-            "gpuMilli: must be a multiple of " +
-            std::to_string(pool.settings.fraction_step_milli) + " in this pool"
+            "gpuMilli: must be a multiple of " + std::to_string(pool.settings.fraction_step_milli) +
+            " in this pool"
         );
     }
 }

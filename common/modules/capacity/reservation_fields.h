@@ -14,10 +14,10 @@ namespace compute::capacity {
 inline constexpr std::int64_t kMaxGpus = 8192;
 inline constexpr std::int64_t kMaxGpusPerNode = 16;
 inline constexpr std::int64_t kMaxModels = 8;
-inline constexpr EpochMs kPastGraceMs = 60'000;                      // how late startsAt may arrive
-inline constexpr EpochMs kMaxAheadMs = 365 * 24LL * 3'600'000;       // of startsAt
-inline constexpr EpochMs kDefaultPatienceMs = 24LL * 3'600'000;      // placeBy when nothing says more
-inline constexpr EpochMs kMaxTimeMs = 253'402'300'799'999;           // the end of year 9999
+inline constexpr EpochMs kPastGraceMs = 60'000;                  // how late startsAt may arrive
+inline constexpr EpochMs kMaxAheadMs = 365 * 24LL * 3'600'000;   // of startsAt
+inline constexpr EpochMs kDefaultPatienceMs = 24LL * 3'600'000;  // placeBy when nothing says more
+inline constexpr EpochMs kMaxTimeMs = 253'402'300'799'999;       // the end of year 9999
 inline constexpr std::int64_t kMinDurationSeconds = 60;
 inline constexpr std::int64_t kMaxDurationSeconds = 15'724'800;
 

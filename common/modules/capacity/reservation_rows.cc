@@ -7,15 +7,14 @@
 namespace compute::capacity {
 namespace {
 
-#define RESERVATION_COLUMNS                                                                      \
-    "id, tenant_id, identity_id, pool_tenant_id, state, request, request_hash, "                \
-    "duration_seconds, cleanup_seconds, starts_at, ends_at, place_by, queued_at, skipped_at, "  \
-    "placed_at, closed_at, reason, explanation, degraded, extending, confirmation_id, "         \
+#define RESERVATION_COLUMNS                                                                    \
+    "id, tenant_id, identity_id, pool_tenant_id, state, request, request_hash, "               \
+    "duration_seconds, cleanup_seconds, starts_at, ends_at, place_by, queued_at, skipped_at, " \
+    "placed_at, closed_at, reason, explanation, degraded, extending, confirmation_id, "        \
     "confirmation_expires_at, version, created_at, updated_at "
 
-constexpr store::Sql kSelect(
-    "select " RESERVATION_COLUMNS "from reservations where tenant_id = $1 and id = $2"
-);
+constexpr store::Sql kSelect("select " RESERVATION_COLUMNS
+                             "from reservations where tenant_id = $1 and id = $2");
 constexpr store::Sql kSelectToChange(
     "select " RESERVATION_COLUMNS "from reservations where tenant_id = $1 and id = $2",
     "select " RESERVATION_COLUMNS "from reservations where tenant_id = $1 and id = $2 for update"
@@ -151,7 +150,10 @@ std::vector<Reservation> read_reservations(const store::Rows& rows) {
 }
 
 std::optional<Reservation> find_with(
-    store::Transaction& tx, const store::Sql& statement, const TenantId& tenant, const ReservationId& id
+    store::Transaction& tx,
+    const store::Sql& statement,
+    const TenantId& tenant,
+    const ReservationId& id
 ) {
     const auto row = tx.find_row(statement, {tenant, id});
     return row ? std::optional(read_reservation(*row)) : std::nullopt;
@@ -321,10 +323,9 @@ std::vector<PoolId> pools_with_pending(store::Transaction& tx) {
 }
 
 std::int64_t queue_position(store::Transaction& tx, const Reservation& reservation) {
-    return tx
-               .get_row(
-                   kPosition, {reservation.request.pool_id, reservation.queued_at, reservation.id}
-               )
+    return tx.get_row(
+                 kPosition, {reservation.request.pool_id, reservation.queued_at, reservation.id}
+           )
                .get_int(0) +
            1;
 }

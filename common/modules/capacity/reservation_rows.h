@@ -14,8 +14,8 @@ namespace compute::capacity {
 [[nodiscard]] std::optional<Reservation> find_reservation(
     store::Transaction& tx, const TenantId& tenant, const ReservationId& id
 );
-// The same; on PostgreSQL the row stays locked until the commit, so that the state read is the state
-// changed.
+// The same; on PostgreSQL the row stays locked until the commit, so that the state read is the
+// state changed.
 [[nodiscard]] std::optional<Reservation> find_reservation_to_change(
     store::Transaction& tx, const TenantId& tenant, const ReservationId& id
 );

@@ -17,9 +17,7 @@ struct ReservationExtras {
     std::vector<Booking> bookings;
     std::optional<std::int64_t> queue_position;
 };
-[[nodiscard]] ReservationExtras read_extras(
-    store::Transaction& tx, const Reservation& reservation
-);
+[[nodiscard]] ReservationExtras read_extras(store::Transaction& tx, const Reservation& reservation);
 
 // Of lists; without the nodes.
 [[nodiscard]] Json reservation_json(const Reservation& reservation);

@@ -24,6 +24,10 @@ create table nodes (
     epoch bigint not null,
     -- The serve process that holds the agent's connection, or held it last.
     connected_to text not null,
+    -- How long the agent was told to work on without an answer: it is never called lost before that and a margin.
+    fence_ms bigint not null,
+    -- Set by a forced removal: the row goes when the node is lost.
+    removing_at bigint,
     clock_skew_ms bigint not null,
     inventory_hash text not null,
     driver text,

@@ -24,6 +24,10 @@ create table nodes (
     epoch integer not null,
     -- The serve process that holds the agent's connection, or held it last.
     connected_to text not null,
+    -- How long the agent was told to work on without an answer: it is never called lost before that and a margin.
+    fence_ms integer not null,
+    -- Set by a forced removal: the row goes when the node is lost.
+    removing_at integer,
     clock_skew_ms integer not null,
     inventory_hash text not null,
     driver text,

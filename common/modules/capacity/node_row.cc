@@ -12,7 +12,7 @@ namespace {
     "n.connection_since, n.admin, n.admin_reason, n.drain_deadline_at, n.cpu_milli, "         \
     "n.memory_mib, n.expected_gpus, n.machine_id, n.boot_id, n.credential_hash, n.token_id, " \
     "n.epoch, n.connected_to, n.clock_skew_ms, n.inventory_hash, n.driver, n.abilities, "     \
-    "n.version, n.created_at, n.updated_at "
+    "n.version, n.created_at, n.updated_at, n.fence_ms, n.removing_at "
 // What orders changes: on SQLite a counter, on PostgreSQL the transaction, which a reader compares
 // with its snapshot.
 #define NEXT_CHANGE_SQLITE "(select coalesce(max(changed_in), 0) + 1 from nodes)"
@@ -57,13 +57,14 @@ constexpr store::Sql kCount(
     "select count(*) from nodes where tenant_id = $1 and pool_id = $2 and removed_at is null"
 );
 
-#define INSERT_NODE                                                                          \
-    "insert into nodes (id, tenant_id, pool_id, name, labels, fabric, connection, "          \
-    "connection_since, admin, admin_reason, drain_deadline_at, cpu_milli, memory_mib, "      \
-    "expected_gpus, machine_id, boot_id, credential_hash, token_id, epoch, connected_to, "   \
-    "clock_skew_ms, inventory_hash, driver, abilities, version, created_at, updated_at, "    \
-    "changed_in) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, " \
-    "$16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, "
+#define INSERT_NODE                                                                             \
+    "insert into nodes (id, tenant_id, pool_id, name, labels, fabric, connection, "             \
+    "connection_since, admin, admin_reason, drain_deadline_at, cpu_milli, memory_mib, "         \
+    "expected_gpus, machine_id, boot_id, credential_hash, token_id, epoch, connected_to, "      \
+    "clock_skew_ms, inventory_hash, driver, abilities, version, created_at, updated_at, "       \
+    "fence_ms, removing_at, changed_in) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, " \
+    "$12, $13, $14, $15, "                                                                      \
+    "$16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, "
 constexpr store::Sql kInsert(
     INSERT_NODE NEXT_CHANGE_SQLITE ") on conflict do nothing",
     INSERT_NODE NEXT_CHANGE_POSTGRES ") on conflict do nothing"
@@ -74,7 +75,7 @@ constexpr store::Sql kInsert(
     "cpu_milli = $12, memory_mib = $13, expected_gpus = $14, boot_id = $15, "          \
     "credential_hash = $16, token_id = $17, epoch = $18, connected_to = $19, "         \
     "clock_skew_ms = $20, inventory_hash = $21, driver = $22, abilities = $23, "       \
-    "updated_at = $24, version = version + 1, changed_in = "
+    "updated_at = $24, fence_ms = $25, removing_at = $26, version = version + 1, changed_in = "
 #define IF_VERSION " where tenant_id = $1 and id = $2 and version = $3 and removed_at is null"
 constexpr store::Sql kUpdate(
     UPDATE_NODE NEXT_CHANGE_SQLITE IF_VERSION, UPDATE_NODE NEXT_CHANGE_POSTGRES IF_VERSION
@@ -147,6 +148,8 @@ Node read_node(const store::Row& row) {
     node.version = row.get_int(at++);
     node.created_at = row.get_int(at++);
     node.updated_at = row.get_int(at++);
+    node.fence_ms = row.get_int(at++);
+    node.removing_at = row.find_int(at++);
     return node;
 }
 
@@ -249,7 +252,9 @@ bool insert_node(store::Transaction& tx, const Node& node) {
                 node.abilities,
                 node.version,
                 node.created_at,
-                node.updated_at}
+                node.updated_at,
+                node.fence_ms,
+                node.removing_at}
            ) > 0;
 }
 
@@ -279,7 +284,9 @@ bool update_node(store::Transaction& tx, const Node& node) {
                 node.inventory_hash,
                 node.driver,
                 node.abilities,
-                node.updated_at}
+                node.updated_at,
+                node.fence_ms,
+                node.removing_at}
            ) > 0;
 }
 

@@ -63,6 +63,8 @@ struct Node {
     std::optional<std::string> token_id;
     std::int64_t epoch = 1;
     std::string connected_to;
+    std::int64_t fence_ms = 0;           // told to the agent at its last hello
+    std::optional<EpochMs> removing_at;  // a forced removal waits for the fence
     std::int64_t clock_skew_ms = 0;
     std::string inventory_hash;
     std::optional<std::string> driver;

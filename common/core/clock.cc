@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <thread>
 
+#include "core/fail_point.h"
+
 namespace compute {
 namespace {
 
@@ -18,8 +20,9 @@ constexpr milliseconds kCancelCheck{50};
 EpochMs SystemClock::now_ms() const {
     return std::chrono::duration_cast<milliseconds>(
                std::chrono::system_clock::now().time_since_epoch()
-    )
-        .count();
+           )
+               .count() +
+           clock_offset_ms();
 }
 
 std::int64_t SystemClock::steady_ms() const {
@@ -107,8 +110,7 @@ std::optional<EpochMs> find_iso_time(std::string_view text) {
     const std::chrono::year_month_day date{
         std::chrono::year{*year},
         std::chrono::month{static_cast<unsigned>(*month)},
-        std::chrono::day{static_cast<unsigned>(*day)}
-    };
+        std::chrono::day{static_cast<unsigned>(*day)}};
     if (!date.ok()) {
         return std::nullopt;
     }
@@ -126,8 +128,8 @@ std::optional<EpochMs> find_iso_time(std::string_view text) {
         *second > 59) {
         return std::nullopt;
     }
-    since += std::chrono::hours{*hour} + std::chrono::minutes{*minute} +
-             std::chrono::seconds{*second};
+    since +=
+        std::chrono::hours{*hour} + std::chrono::minutes{*minute} + std::chrono::seconds{*second};
     if (take(text, at, '.')) {
         int digits = 0;
         int millis = 0;

@@ -43,6 +43,9 @@ StepReport Engine::step(StepOptions options) {
     if (!plan.settlements.empty()) {
         fail_point("deliver-after-settle");
     }
+    if (!outcome.renewed.empty()) {
+        fail_point("deliver-after-renew");
+    }
     if (!outcome.claims.empty() || !outcome.top_ups.empty()) {
         fail_point("deliver-after-claim");
     }
@@ -123,6 +126,12 @@ void Engine::run_transaction(store::Transaction& tx, const Plan& plan, Outcome& 
     queue.settle(plan.settlements);
     queue.mark_sent(plan.marks);
     out.renewed = queue.renew(plan.renewals, plan.lease_until);
+    if (!out.renewed.empty()) {
+        // A lease that was not moved ends when it was going to; one that was moved by a process
+        // that then died ends a lease later. Nothing of the lane was sent meanwhile: its loop holds
+        // it until apply().
+        fail_point("deliver-before-renew");
+    }
     out.webhooks = queue.read_webhooks(plan.held);
     out.top_ups = queue.claim(plan.top_ups, plan.now, plan.budget);
     std::unordered_set<std::int64_t> topped_up;

@@ -1,5 +1,6 @@
 #include "modules/events/prune.h"
 
+#include "core/fail_point.h"
 #include "outbox/outbox.h"
 
 namespace compute::events {
@@ -63,8 +64,10 @@ int prune_webhook_deliveries(
             }
             const int deleted = static_cast<int>(deliveries.size());
             if (deleted > 0) {
+                fail_point("prune-before-attempts");
                 tx.execute(kDeleteAttempts, {std::move(deliveries)});
                 delete_unused_bodies(tx, events);
+                fail_point("prune-before-commit");
             }
             return deleted;
         },
@@ -77,6 +80,11 @@ bool run_prune(const method::Runtime& runtime) {
     const int deliveries = prune_webhook_deliveries(
         runtime.database, runtime.config.events.retention, now, kPruneRows
     );
+    // The two batches are apart: a process that dies here has pruned deliveries and keeps their
+    // events until the next run, which is harmless, for the cursor is behind them.
+    if (deliveries > 0) {
+        fail_point("prune-after-commit");
+    }
     const EpochMs before = cutoff(now, runtime.config.outbox_retention_days);
     const int events = runtime.database.write(
         [&](store::Transaction& tx) {

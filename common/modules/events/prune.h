@@ -15,7 +15,8 @@ namespace compute::events {
 inline constexpr std::int64_t kDayMs = 86'400'000;
 
 // Deletes one batch of at most `limit` deliveries, with their attempts and with bodies nobody needs
-// any more, in one transaction: what deleted webhooks left behind first, then what `retention` says
+// any more, in one transaction, so that a process that dies halfway leaves either all of them or
+// none: what deleted webhooks left behind first, then what `retention` says
 // (nullopt keeps everything else). Returns how many went; `limit` of them means there may be more.
 // For hosts that schedule pruning themselves, too.
 int prune_webhook_deliveries(

@@ -49,6 +49,17 @@ constexpr const char* kPickPostgres =
     " w.previous_secret, w.previous_expires_at, w.revision"
     " from p join t on t.webhook = p.webhook left join webhooks w on w.num = p.webhook";
 
+// Nobody knows whether these were sent before their holder was gone.
+constexpr store::Sql kReapAttempts(
+    "insert into webhook_attempts (delivery, round, attempt, started_at, ended_at, outcome, error)"
+    " select seq, round, attempts, $2, $2, 1, 'lease expired' from webhook_deliveries"
+    " where webhook in (select value from json_each($1)) and state = 0 and token is not null"
+    " on conflict (delivery, round, attempt) do nothing",
+    "insert into webhook_attempts (delivery, round, attempt, started_at, ended_at, outcome, error)"
+    " select seq, round, attempts, $2, $2, 1, 'lease expired' from webhook_deliveries"
+    " where webhook = any($1::bigint[]) and state = 0 and token is not null"
+    " on conflict (delivery, round, attempt) do nothing"
+);
 constexpr store::Sql kReapDead(
     "update webhook_deliveries set state = 2, done_at = $2, token = null, last_error = 'lease "
     "expired'"
@@ -194,6 +205,7 @@ std::vector<LaneRow> Queue::pick(
 
 void Queue::reap(const store::IntList& webhooks, EpochMs now, const QueueRules& rules) {
     if (!webhooks.empty()) {
+        tx_.defer(kReapAttempts, {webhooks, now});
         tx_.defer(kReapDead, {webhooks, now, rules.max_attempts});
         tx_.defer(kReapUnsent, {webhooks, now + rules.last_backoff_ms, rules.max_attempts});
     }

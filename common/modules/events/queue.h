@@ -112,8 +112,8 @@ public:
     [[nodiscard]] std::vector<LaneRow> pick(
         LaneClass lane_class, EpochMs now, EpochMs lease_until, int limit
     );
-    // Lanes whose lease ran out: rows that had used up their attempts die, or wait when nothing
-    // ever left.
+    // Lanes whose lease ran out: the attempts that went with it are recorded as unknown; rows that
+    // had used up theirs die, or wait when nothing ever left.
     void reap(const store::IntList& webhooks, EpochMs now, const QueueRules& rules);
     // Claims rows that are due in lanes that are ours, each lane in queue order, at most `limit` in
     // all.

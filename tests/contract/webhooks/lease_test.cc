@@ -106,6 +106,27 @@ TEST_P(Webhooks, AfterAnExpiredLeaseALaneGoesRowByRow) {
     EXPECT_EQ(lab.process.claim_pass().claimed, 4);  // one has settled
 }
 
+TEST_P(Webhooks, AttemptsThatWentWithALeaseAreRecordedAsUnknown) {
+    Lab lab(GetParam());
+    lab.create("acme", {"*"});
+    queue_many(lab, 3);
+    Process killed(lab.plane);
+    ASSERT_EQ(killed.claim_pass().claimed, 3);
+    lab.plane.clock.advance(seconds(41));
+
+    lab.process.deliver();
+
+    EXPECT_EQ(
+        lab.number("select count(*) from webhook_attempts where attempt = 1 and outcome = 1 and "
+                   "error = 'lease expired' and phases is null"),
+        3
+    );
+    EXPECT_EQ(
+        lab.number("select count(*) from webhook_attempts where attempt = 2 and outcome = 2"), 3
+    );
+    EXPECT_EQ(lab.number("select count(*) from webhook_attempts"), 6);
+}
+
 TEST_P(Webhooks, AnExpiredLastAttemptIsDeadAndNeverSentAgain) {
     Lab lab(GetParam());
     lab.create("acme", {"*"});

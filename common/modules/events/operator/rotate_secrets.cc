@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "audit/audit.h"
+#include "core/fail_point.h"
 #include "modules/events/sealing.h"
 #include "store/database.h"
 
@@ -90,12 +91,17 @@ RotateReport rotate_webhook_secrets(
                 std::int64_t written = 0;
                 for (const Change& change : changes) {
                     written += tx.execute(change.sql, {change.num, change.from, change.to});
+                    fail_point("rotate-after-row");
                 }
                 if (written > 0) {
                     write_audit(tx, runtime, caller, written);
                 }
+                fail_point("rotate-before-commit");
                 return written;
             });
+            // Batches are apart. What a process that dies here has not reached still opens with
+            // the previous secret, and the next run begins anew and passes over what is done.
+            fail_point("rotate-after-commit");
         }
         if (on_batch) {
             on_batch(report);

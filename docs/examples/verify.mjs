@@ -1,4 +1,4 @@
-// Verifies a webhook delivery: usage: node verify.mjs SECRET TIMESTAMP SIGNATURE_HEADER < body; prints `valid` or `invalid`.
+// Verifies a webhook delivery: usage: SECRET=whsec_... node verify.mjs TIMESTAMP SIGNATURE_HEADER < body; prints `valid` or `invalid`.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
@@ -15,7 +15,7 @@ export function isValid(secret, timestamp, signature, body, now = Date.now() / 1
     .some((given) => given.length === expected.length && timingSafeEqual(given, expected));
 }
 
-const [secret, timestamp, signature] = process.argv.slice(2);
-const valid = isValid(secret, timestamp, signature, readFileSync(0));
+const [timestamp, signature] = process.argv.slice(2);
+const valid = isValid(process.env.SECRET, timestamp, signature, readFileSync(0));
 console.log(valid ? 'valid' : 'invalid');
 process.exitCode = valid ? 0 : 1;

@@ -96,12 +96,17 @@ class Daemon:
             self.process = subprocess.Popen(
                 self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=deployment.dir
             )
-        if expect_ready:
-            wait_for(lambda: os.path.exists(self.ready_file) or self.process.poll() is not None, "serve is ready")
-            if not os.path.exists(self.ready_file):
-                raise AssertionError("serve ended: " + self.log())
-            with open(self.ready_file, encoding="utf-8") as ready:
-                self.url = json.load(ready)["url"]
+        if expect_ready and not self.wait_ready():
+            raise AssertionError("serve ended: " + self.log())
+
+    def wait_ready(self):
+        """Waits until it answers; False when it ended first."""
+        wait_for(lambda: os.path.exists(self.ready_file) or self.process.poll() is not None, "serve is ready")
+        if not os.path.exists(self.ready_file):
+            return False
+        with open(self.ready_file, encoding="utf-8") as ready:
+            self.url = json.load(ready)["url"]
+        return True
 
     def log(self):
         with open(self.log_path, encoding="utf-8", errors="replace") as log:

@@ -6,11 +6,13 @@
 #include "daemon/plugins.h"
 #include "modules/capacity/capacity.h"
 #include "modules/events/events.h"
+#include "modules/iam/audit_module.h"
 
 namespace compute::daemon {
 
 std::vector<method::Module> built_in_modules(const config::Config& config) {
     std::vector<method::Module> modules;
+    modules.push_back(iam_methods::audit_module());
     modules.push_back(events::events_module(config));
     modules.push_back(capacity::capacity_module());
     return modules;

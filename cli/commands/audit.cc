@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/audit_seals.h"
 #include "cli/commands/commands.h"
 #include "cli/console.h"
 #include "cli/input.h"
@@ -86,6 +87,7 @@ void define_audit(const Definition& definition) {
     app.add_option("--request", flags->request, "Only of this request")->type_name("ID");
     command.whole("--limit", flags->limit, {1, 10'000}, "At most so many")->capture_default_str();
     command.run([common, flags](Console& console) { return list(*common, *flags, console); });
+    define_audit_seals(definition);
 }
 
 }  // namespace compute::cli::commands

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "cli/plane.h"
 #include "modules/events/operator/rotate_secrets.h"
+#include "modules/iam/audit_module.h"
 
 namespace compute::cli::commands {
 
@@ -14,7 +15,7 @@ int rotate(const CommonOptions& common, bool is_dry_run, Console& console) {
     common.apply(console);
     Plane plane(common.load());
     const auto mode = is_dry_run ? events::RotateMode::DryRun : events::RotateMode::Reseal;
-    const auto report = events::rotate_webhook_secrets(
+    auto report = events::rotate_webhook_secrets(
         plane.compute().runtime(),
         plane.session().caller,
         mode,
@@ -27,6 +28,14 @@ int rotate(const CommonOptions& common, bool is_dry_run, Console& console) {
         }
     );
     console.progress("", 0, 0);
+    const audit::Resealed keys = iam_methods::rotate_audit_keys(
+        plane.compute().runtime(),
+        plane.session().caller,
+        is_dry_run ? audit::ResealMode::DryRun : audit::ResealMode::Reseal
+    );
+    report.resealed += keys.resealed;
+    report.remaining += keys.remaining;
+    report.unreadable += keys.unreadable;
     if (common.is_json) {
         console.json(
             {{"resealed", report.resealed},
@@ -44,8 +53,9 @@ int rotate(const CommonOptions& common, bool is_dry_run, Console& console) {
     }
     if (report.unreadable > 0) {
         console.note(
-            "list the deployment secret they were sealed under in previous_secrets, or rotate "
-            "those webhooks' secrets"
+            "list the deployment secret they were sealed under in previous_secrets; or rotate "
+            "those webhooks' secrets, and make a new key for the audit trail: better-compute audit "
+            "key --replace"
         );
     }
     return report.unreadable > 0 ? kExitRefused : kExitOk;

@@ -18,7 +18,7 @@ struct Entry {
     TenantId tenant_id;                   // the tenant it was decided in
     std::string method;                   // "pools/create"
     std::string action;
-    iam::ResourceRef resource;            // as decided, with prefix
+    iam::ResourceRef resource;  // as decided, with prefix
     std::string decision_reason;
     std::shared_ptr<const Json> admission;  // the draft's context, null for plain mutations
     std::string request_id;
@@ -30,7 +30,8 @@ struct Entry {
 // An id for a row that others name before it is written (a composite's).
 [[nodiscard]] std::string new_entry_id(const Clock& clock, Rng& rng);
 
-// Appends one row (`aud_...`) and returns its id. Deferred on PostgreSQL: an error surfaces at the commit.
+// Appends one row (`aud_...`) and returns its id. Deferred on PostgreSQL: an error surfaces at the
+// commit.
 std::string append(store::Transaction& tx, const Entry& entry, const Clock& clock, Rng& rng);
 
 }  // namespace compute::audit

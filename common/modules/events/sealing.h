@@ -1,5 +1,4 @@
-// Signing secrets at rest: AES-256-GCM under a key derived from the deployment secret, bound to the
-// webhook's id.
+// Signing secrets at rest, bound to the webhook's id.
 #pragma once
 
 #include <optional>
@@ -8,7 +7,7 @@
 #include <vector>
 
 #include "core/rng.h"
-#include "crypto/secret.h"
+#include "crypto/secret_box.h"
 
 namespace compute::events {
 
@@ -19,7 +18,7 @@ public:
         const crypto::Secret& deployment_secret, const std::vector<crypto::Secret>& previous_secrets
     );
 
-    // "v1.<iv>.<tag>.<text>", each base64url. A new IV every time.
+    // As SecretBox does it, for the place `webhook:<id>`.
     [[nodiscard]] std::string seal(
         const crypto::Secret& secret, std::string_view webhook_id, Rng& rng
     ) const;
@@ -33,7 +32,7 @@ public:
         const;
 
 private:
-    std::vector<crypto::Secret> keys_;  // current first
+    crypto::SecretBox box_;
 };
 
 }  // namespace compute::events

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "audit/keys.h"
 #include "core/json.h"
 #include "modules/iam/entries.h"
 
@@ -10,16 +11,18 @@ namespace {
 constexpr std::int64_t kMaxRows = 10'000;
 
 // An operator reads across tenants: the tenant is a filter here, and the decision was on the fleet.
-#define COMPUTE_AUDIT_LIST(MATCHES)                                                           \
+#define COMPUTE_AUDIT_LIST(MATCHES, ORDER)                                                    \
     "select seq, id, time, tenant_id, identity_id, identity_kind, actor_tenant_id, method, "  \
     "action, resource_type, resource_id, decision_reason, request_id, source_ip, parent_id, " \
     "agent_id, delegation_id, admission from audit_events"                                    \
     " where (cast($1 as text) is null or tenant_id = $1) and time >= $2"                      \
     " and (cast($3 as text) is null or identity_id = $3)"                                     \
     " and (cast($4 as text) is null or action " MATCHES " or method " MATCHES                 \
-    ") and (cast($5 as text) is null or request_id = $5) order by seq desc limit $6"
-// GLOB where LIKE would not tell upper case from lower.
-constexpr store::Sql kList(COMPUTE_AUDIT_LIST("glob $4"), COMPUTE_AUDIT_LIST("like $4"));
+    ") and (cast($5 as text) is null or request_id = $5) order by " ORDER " limit $6"
+// Newest commit first. GLOB where LIKE would not tell upper case from lower.
+constexpr store::Sql kList(
+    COMPUTE_AUDIT_LIST("glob $4", "seq desc"), COMPUTE_AUDIT_LIST("like $4", "txid desc, seq desc")
+);
 
 // What actions, methods and a `*` are made of: nothing that GLOB reads as a pattern of its own.
 constexpr const char* kActionPattern = "^[A-Za-z0-9:/._*-]+$";
@@ -112,11 +115,37 @@ method::Method<AuditInput> make_list() {
     return method;
 }
 
+struct NoInput {};
+
+// The key is made and stored in the call's own transaction: its audit row and the key stand or fall
+// together.
+method::Method<NoInput> make_replace_key() {
+    method::Method<NoInput> method;
+    method.kind = method::Kind::Mutation;
+    method.input(schema::Manifest<NoInput>());
+    method.handler = [](method::Context& context, NoInput&) {
+        const method::Runtime& runtime = *context.runtime;
+        const crypto::SecretBox box =
+            audit::make_key_box(runtime.config.secret, runtime.config.previous_secrets);
+        const audit::NewKey made = audit::make_key(box, runtime.clock, runtime.rng);
+        if (!audit::insert_key(context.transaction(), made)) {
+            throw ComputeError(
+                ErrorCode::Conflict,
+                "key: another process made one at this moment",
+                Json{{"reason", "concurrent-change"}}
+            );
+        }
+        return Json{{"id", made.key.id}, {"publicKey", made.key.public_key}};
+    };
+    return method;
+}
+
 }  // namespace
 
 std::vector<method::MethodEntry> audit_methods() {
     std::vector<method::MethodEntry> entries;
     entries.push_back(on_fleet("audit", "list", "compute:audit:read", make_list()));
+    entries.push_back(on_fleet("audit", "replaceKey", "compute:audit:manage", make_replace_key()));
     return entries;
 }
 

@@ -11,8 +11,9 @@
 namespace compute::iam_methods {
 
 // iam/apply, iam/plan, iam/export, iam/createToken, iam/listTokens, iam/revokeTokens,
-// iam/listConfirmations, iam/ruleConfirmation, iam/switch, audit/list. Decided as
-// compute:iam:manage, compute:iam:read or compute:audit:read on the fleet.
+// iam/listConfirmations, iam/ruleConfirmation, iam/switch, audit/list,
+// audit/replaceKey. Decided as compute:iam:manage, compute:iam:read, compute:audit:read or
+// compute:audit:manage on the fleet.
 [[nodiscard]] method::Module operator_module();
 
 }  // namespace compute::iam_methods

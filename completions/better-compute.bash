@@ -35,6 +35,11 @@ _better_compute() {
             'better-compute iam explain' | \
             'better-compute audit' | \
             'better-compute audit list' | \
+            'better-compute audit verify' | \
+            'better-compute audit prove' | \
+            'better-compute audit verify-proof' | \
+            'better-compute audit seal' | \
+            'better-compute audit key' | \
             'better-compute secrets' | \
             'better-compute secrets rotate' | \
             'better-compute backup' | \
@@ -79,8 +84,13 @@ _better_compute() {
         'better-compute iam disable') words='tenant identity --help --config --database --json --quiet' ;;
         'better-compute iam enable') words='tenant identity --help --config --database --json --quiet' ;;
         'better-compute iam explain') words='--help --config --database --json --quiet --token-file --tenant' ;;
-        'better-compute audit') words='list --help' ;;
+        'better-compute audit') words='list verify prove verify-proof seal key --help' ;;
         'better-compute audit list') words='--help --config --database --json --quiet --tenant --since --actor --action --request --limit' ;;
+        'better-compute audit verify') words='--help --config --database --json --quiet --tenant --since --anchor --key' ;;
+        'better-compute audit prove') words='--help --config --database --quiet' ;;
+        'better-compute audit verify-proof') words='--help --json --quiet --key' ;;
+        'better-compute audit seal') words='--help --config --database --json --quiet' ;;
+        'better-compute audit key') words='--help --config --database --json --quiet --replace' ;;
         'better-compute secrets') words='rotate --help' ;;
         'better-compute secrets rotate') words='--help --config --database --json --quiet --dry-run' ;;
         'better-compute backup') words='--help --config --database --json --quiet' ;;

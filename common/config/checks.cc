@@ -261,6 +261,21 @@ std::optional<std::string> find_database_file(std::string_view url) {
     return std::string(url);
 }
 
+std::optional<std::string> find_database_name(std::string_view url) {
+    const auto scheme = find_postgres_scheme(url);
+    if (!scheme) {
+        return std::nullopt;
+    }
+    url = url.substr(0, url.find('?'));
+    const std::size_t slash = url.find('/', *scheme);
+    std::string name =
+        percent_decoded(slash == std::string_view::npos ? "" : url.substr(slash + 1)).substr(0, 64);
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return !is_alnum(c) && c != '-' && c != '_'; }, '_'
+    );
+    return name.empty() ? "postgres" : name;
+}
+
 bool has_password(std::string_view url) {
     return !password_spans(url).empty();
 }

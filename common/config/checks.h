@@ -30,6 +30,9 @@ struct HostPort {
 [[nodiscard]] bool is_database_url(std::string_view text);
 // The file of an embedded database; nullopt for PostgreSQL and for `sqlite::memory:`.
 [[nodiscard]] std::optional<std::string> find_database_file(std::string_view url);
+// The name of a PostgreSQL database as part of a file's name: its last path segment, whatever is
+// no letter, digit, - or _ replaced by _; "postgres" when the url names none. nullopt for others.
+[[nodiscard]] std::optional<std::string> find_database_name(std::string_view url);
 // Whether a database url carries a password, as user:password@ or as a parameter (percent-encoded
 // names included).
 [[nodiscard]] bool has_password(std::string_view url);

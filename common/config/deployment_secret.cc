@@ -137,8 +137,11 @@ std::optional<std::string> find_secret_file(const Config& config) {
 }
 
 std::optional<std::string> find_root_token_file(const Config& config) {
-    const auto file = find_database_file(config.database.url);
-    return file ? std::optional(*file + ".root-token") : std::nullopt;
+    auto base = find_database_file(config.database.url);
+    if (!base) {
+        base = find_database_name(config.database.url);
+    }
+    return base ? std::optional(*base + ".root-token") : std::nullopt;
 }
 
 std::optional<crypto::Secret> find_secret_in_file(const std::string& path) {

@@ -30,8 +30,10 @@ struct ResolvedSecret {
 // reads what it linked.
 ResolvedSecret resolve_secret(Config& config, SecretNeed need, Rng& rng);
 
-// `<database>.secret`, `<database>.root-token`; nullopt on PostgreSQL and in memory.
+// `<database>.secret`; nullopt on PostgreSQL, whose processes share one secret, and in memory.
 [[nodiscard]] std::optional<std::string> find_secret_file(const Config& config);
+// `<database>.root-token`, beside the file of an embedded database; on PostgreSQL, which has none,
+// in the working directory and after the database's name. nullopt in memory.
 [[nodiscard]] std::optional<std::string> find_root_token_file(const Config& config);
 
 // A secret from a file that only its owner may read, without trailing line breaks; nullopt when

@@ -1,7 +1,9 @@
 #include "core/json.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,7 +68,9 @@ public:
     bool end_object() override { return close(); }
     bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
     bool end_array() override { return close(); }
-    bool parse_error(std::size_t position, const std::string& /*token*/, const Json::exception& error) override {
+    bool parse_error(
+        std::size_t position, const std::string& /*token*/, const Json::exception& error
+    ) override {
         // Identifier 406 is out_of_range.406, a number that no double can hold.
         return fail(
             error.id == 406 ? std::string("a number is out of range")
@@ -120,52 +124,99 @@ private:
     }
 
     Json root_;
-    std::vector<Json*> stack_;       // a child never moves while it is open: only its parent's last slot grows
+    std::vector<Json*>
+        stack_;  // a child never moves while it is open: only its parent's last slot grows
     std::vector<std::string> keys_;  // the pending key of each open object
     std::string reason_;
 };
 
-void write_canonical(const Json& value, std::string& out) {
-    if (value.is_object()) {
-        out += '{';
-        bool is_first = true;
-        // std::map orders keys bytewise; for UTF-8 that is code point order.
-        for (const auto& [key, member] : value.items()) {
-            if (member.is_discarded()) {
-                continue;
-            }
-            if (!is_first) {
-                out += ',';
-            }
-            is_first = false;
-            out += Json(key).dump();
-            out += ':';
-            write_canonical(member, out);
-        }
-        out += '}';
+// Whether JSON text holds `text` as it stands: ASCII without what has to be escaped.
+bool is_plain(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) {
+        return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    });
+}
+
+// What is not UTF-8 is replaced when it is only to be shown, and refused when it is to be hashed.
+enum class Form { Shown, Canonical };
+
+void write_string(std::string_view text, Form form, std::string& out) {
+    if (is_plain(text)) {
+        out += '"';
+        out += text;
+        out += '"';
         return;
     }
-    if (value.is_array()) {
-        out += '[';
-        bool is_first = true;
-        for (const Json& item : value) {
-            if (!is_first) {
-                out += ',';
-            }
-            is_first = false;
-            write_canonical(item, out);
+    const auto on_error =
+        form == Form::Canonical ? Json::error_handler_t::strict : Json::error_handler_t::replace;
+    out += Json(text).dump(-1, ' ', false, on_error);
+}
+
+void write_integer(std::int64_t number, std::string& out) {
+    std::array<char, 24> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    out.append(digits.data(), end);
+}
+
+void write(const Json& value, Form form, std::string& out);
+
+void write_object(const Json& value, Form form, std::string& out) {
+    out += '{';
+    const char* separator = "";
+    // std::map orders keys bytewise; for UTF-8 that is code point order.
+    for (const auto& [key, member] : value.get_ref<const Json::object_t&>()) {
+        if (form == Form::Canonical && member.is_discarded()) {
+            continue;
         }
-        out += ']';
-        return;
+        out += separator;
+        separator = ",";
+        write_string(key, form, out);
+        out += ':';
+        write(member, form, out);
     }
+    out += '}';
+}
+
+void write_array(const Json& value, Form form, std::string& out) {
+    out += '[';
+    const char* separator = "";
+    for (const Json& item : value.get_ref<const Json::array_t&>()) {
+        out += separator;
+        separator = ",";
+        write(item, form, out);
+    }
+    out += ']';
+}
+
+void write_number(const Json& value, Form form, std::string& out) {
     if (value.is_number_float()) {
         const double number = value.get<double>();
-        if (number == std::trunc(number) && std::abs(number) <= kMaxExactInteger) {
-            out += std::to_string(static_cast<std::int64_t>(number));
+        if (form == Form::Canonical && number == std::trunc(number) &&
+            std::abs(number) <= kMaxExactInteger) {
+            write_integer(static_cast<std::int64_t>(number), out);
             return;
         }
+    } else if (!value.is_number_unsigned()) {
+        write_integer(value.get<std::int64_t>(), out);
+        return;
     }
     out += value.dump();
+}
+
+// The library's own writer goes through text byte by byte; most of ours is plain, and each call
+// writes its input three times: to be hashed, to be kept and to be sent.
+void write(const Json& value, Form form, std::string& out) {
+    if (value.is_object()) {
+        write_object(value, form, out);
+    } else if (value.is_array()) {
+        write_array(value, form, out);
+    } else if (value.is_string()) {
+        write_string(value.get_ref<const std::string&>(), form, out);
+    } else if (value.is_number()) {
+        write_number(value, form, out);
+    } else {
+        out += value.dump();
+    }
 }
 
 }  // namespace
@@ -191,12 +242,14 @@ Json parse_json(std::string_view text) {
 
 std::string canonical_json(const Json& value) {
     std::string out;
-    write_canonical(value, out);
+    write(value, Form::Canonical, out);
     return out;
 }
 
 std::string dump_json(const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    std::string out;
+    write(value, Form::Shown, out);
+    return out;
 }
 
 }  // namespace compute

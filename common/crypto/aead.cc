@@ -1,5 +1,4 @@
-// AES-256-GCM, Ed25519 and the operating system's randomness.
-#include <algorithm>
+// AES-256-GCM and Ed25519.
 #include <climits>
 
 #include "crypto/crypto.h"
@@ -14,19 +13,6 @@ int int_size(std::string_view text) {
     }
     return static_cast<int>(text.size());
 }
-
-class SystemRng final : public Rng {
-public:
-    void fill(void* out, std::size_t size) override {
-        auto* bytes = static_cast<unsigned char*>(out);
-        while (size > 0) {
-            const auto piece = std::min<std::size_t>(size, INT_MAX);
-            require(RAND_bytes(bytes, static_cast<int>(piece)) == 1, "randomness");
-            bytes += piece;
-            size -= piece;
-        }
-    }
-};
 
 Pkey private_key(const Secret& seed) {
     Pkey key(EVP_PKEY_new_raw_private_key(
@@ -158,11 +144,6 @@ bool ed25519_verify(
         ) == 1;
     ERR_clear_error();
     return is_genuine;
-}
-
-Rng& system_rng() {
-    static SystemRng rng;
-    return rng;
 }
 
 }  // namespace compute::crypto

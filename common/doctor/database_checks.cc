@@ -7,6 +7,7 @@
 #include "doctor/integrity.h"
 #include "doctor/policies.h"
 #include "doctor/reconcilers.h"
+#include "doctor/transactions.h"
 
 namespace compute::doctor {
 
@@ -18,19 +19,11 @@ using method::Severity;
 
 constexpr int kMinPostgresVersion = 140000;
 constexpr std::int64_t kMaxClockDriftMs = 2000;
-constexpr std::int64_t kLongTransactionMs = 5 * 60'000;
 
 constexpr store::Sql kSqliteJournal = "select * from pragma_journal_mode";
 constexpr store::Sql kPostgresSettings =
     "select name, setting from pg_settings where name in ('server_version_num', 'fsync', "
     "'full_page_writes', 'synchronous_commit')";
-constexpr store::Sql kLongTransactions =
-    "select pid::bigint, (extract(epoch from clock_timestamp() - xact_start) * 1000)::bigint, "
-    "coalesce(application_name, ''), coalesce(state, '')"
-    " from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and "
-    "xact_start < clock_timestamp() - $1::bigint * interval '1 millisecond'"
-    " order by xact_start limit 20";
-
 void check_postgres(CheckContext& context, std::vector<Finding>& findings) {
     for (const store::Row& row : context.database.query(kPostgresSettings)) {
         const std::string& name = row.get_text(0);
@@ -145,24 +138,9 @@ std::vector<Finding> check_clock(CheckContext& context) {
 }
 
 std::vector<Finding> check_long_transactions(CheckContext& context) {
-    std::vector<Finding> findings;
-    if (context.database.engine() != store::Engine::Postgres) {
-        return findings;
-    }
-    for (const store::Row& row : context.database.query(kLongTransactions, {kLongTransactionMs})) {
-        const std::string pid = std::to_string(row.get_int(0));
-        findings.push_back(
-            {"core.long-transactions",
-             Severity::Warning,
-             "pid " + pid + " (" + row.get_text(2) + ", " + row.get_text(3) +
-                 ") has held a transaction open for " + std::to_string(row.get_int(1) / 1000) +
-                 " s",
-             "end it, or: select pg_terminate_backend(" + pid + ")",
-             {},
-             std::make_shared<const Json>(Json{{"pid", row.get_int(0)}, {"ageMs", row.get_int(1)}})}
-        );
-    }
-    return findings;
+    return context.database.engine() == store::Engine::Postgres
+               ? judge_transactions(open_transactions(context.database))
+               : std::vector<Finding>();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "config/deployment_secret.h"
 #include "crypto/certificate.h"
 #include "crypto/crypto.h"
+#include "doctor/disk.h"
 #include "doctor/doctor.h"
 
 namespace compute::doctor {
@@ -20,8 +21,6 @@ using method::Finding;
 using method::Severity;
 
 constexpr std::size_t kMinDistinctCharacters = 8;
-constexpr std::uintmax_t kMinFreeBytes = 1ULL << 30;
-constexpr std::uintmax_t kMaxWalBytes = 256ULL << 20;
 constexpr std::int64_t kDaySeconds = 86400;
 constexpr std::int64_t kRenewSeconds = 14 * kDaySeconds;
 
@@ -94,43 +93,21 @@ std::vector<Finding> check_secret(const config::Config& given, Clock& /*clock*/)
 }
 
 std::vector<Finding> check_disk(const config::Config& config, Clock& /*clock*/) {
-    constexpr const char* kId = "core.disk";
     const auto file = config::find_database_file(config.database.url);
-    std::vector<Finding> findings;
     if (!file) {
-        return findings;
+        return {};
     }
     const std::filesystem::path folder = std::filesystem::path(*file).parent_path();
-    const std::string where = folder.empty() ? "." : folder.string();
+    Disk disk{.folder = folder.empty() ? "." : folder.string()};
     struct statvfs info {};
-    if (::statvfs(where.c_str(), &info) == 0) {
-        const std::uintmax_t free_bytes =
-            static_cast<std::uintmax_t>(info.f_bavail) * info.f_frsize;
-        const std::uintmax_t all_bytes = static_cast<std::uintmax_t>(info.f_blocks) * info.f_frsize;
-        if (free_bytes < kMinFreeBytes && free_bytes < all_bytes / 10) {
-            findings.push_back(
-                {kId,
-                 Severity::Warning,
-                 std::to_string(free_bytes >> 20) + " MiB are free in " + where,
-                 "make room, or move the database",
-                 {},
-                 {}}
-            );
-        }
+    if (::statvfs(disk.folder.c_str(), &info) == 0) {
+        disk.free_bytes = static_cast<std::uintmax_t>(info.f_bavail) * info.f_frsize;
+        disk.all_bytes = static_cast<std::uintmax_t>(info.f_blocks) * info.f_frsize;
     }
     std::error_code error;
     const std::uintmax_t wal_bytes = std::filesystem::file_size(*file + "-wal", error);
-    if (!error && wal_bytes > kMaxWalBytes) {
-        findings.push_back(
-            {kId,
-             Severity::Warning,
-             "the write-ahead log has grown to " + std::to_string(wal_bytes >> 20) + " MiB",
-             "end what reads the database for a long time; the log shrinks at the next checkpoint",
-             {},
-             {}}
-        );
-    }
-    return findings;
+    disk.wal_bytes = error ? 0 : wal_bytes;
+    return judge_disk(disk);
 }
 
 void check_certificate(const config::Config& config, Clock& clock, std::vector<Finding>& findings) {

@@ -1,7 +1,8 @@
 // Admissions: the request is written down first, decided on as a thing with attributes, and only
 // then made real.
 //
-//   transaction 1 { prepare }             the draft and its projection row are there, undecided
+//   transaction 1 { prepare }             the draft and its projection row are there, undecided;
+//                                         read-only when prepare only looks for an earlier call
 //   decision                              one require, on what prepare named
 //     refused: transaction { denied }     the draft is marked; the caller gets the refusal either
 //     way
@@ -75,10 +76,7 @@ Json run_admitted(const Passage& passage) {
     const Admission<const Input>& admission = *definition.admission;
     store::Database& database = passage.runtime.database;
 
-    const Prepared prepared = database.write([&](store::Transaction& tx) {
-        Context context = context_of(passage, &tx);
-        return admission.prepare(context, passage.input, tx);
-    });
+    const Prepared prepared = prepare_alone(passage);
     fail_point("admission.prepared");
     if (prepared.status == Prepared::Status::Replay) {
         return prepared.result;

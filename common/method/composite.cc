@@ -137,10 +137,7 @@ private:
         }
         check_tenant(passage);
         if (definition.admission) {
-            const Prepared prepared = passage.runtime.database.write([&](store::Transaction& tx) {
-                Context context = context_of(passage, &tx);
-                return definition.admission->prepare(context, grant.input, tx);
-            });
+            const Prepared prepared = prepare_alone(passage);
             if (prepared.status == Prepared::Status::Replay) {
                 return;
             }

@@ -47,9 +47,14 @@ struct Prepared {
     [[nodiscard]] static Prepared replay(Json result) { return {Status::Replay, {}, {}, {}, std::move(result)}; }
 };
 
+// What prepare does in its transaction. One that only looks for what a repeated call would answer, and keeps no draft, gets a
+// read-only transaction: it waits for no other writer, and for no disk.
+enum class Prepares { Drafts, Lookup };
+
 // A create that is decided on what it asks for. The functions and their transactions: see envelope.h.
 template <class I>
 struct Admission {
+    Prepares prepares = Prepares::Drafts;
     std::function<Prepared(Context&, I&, store::Transaction&)> prepare;
     std::function<void(Context&, I&, store::Transaction&, const ComputeError&)> denied;
     std::function<std::string(const I&)> describe;
@@ -130,6 +135,7 @@ template <class I>
     if (method.admission) {
         Admission<I>& from = *method.admission;
         auto& to = out.admission.emplace();
+        to.prepares = from.prepares;
         if (from.prepare) {
             to.prepare = [in, f = std::move(from.prepare)](Context& c, const Input& i, store::Transaction& tx) { return f(c, in(i), tx); };
         }

@@ -180,6 +180,7 @@ struct Envelope::Impl {
             call.abort = [] { return false; };
         }
         Trace trace;
+        trace.decisions = &outcomes.decisions();
         const std::int64_t start = runtime.clock.steady_ms();
         const auto fail = [&](const ComputeError& error) -> ComputeError {
             settle(call, trace, start, error);

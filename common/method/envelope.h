@@ -4,7 +4,7 @@
 //     -> transaction { handler; audit row; outbox rows } -> commit -> [poll]
 //
 // Nothing after a failing step runs. No IAM call is made while a transaction is open.
-// An admission splits it: transaction { prepare } -> decide -> check -> transaction { handler; audit } and, in transactions of
+// An admission splits it: transaction { prepare } (read-only when prepare keeps no draft) -> decide -> check -> transaction { handler; audit } and, in transactions of
 // their own, `denied` after a refusal and `abandoned` after an allowed handler threw.
 #pragma once
 

@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/latency.h"
 #include "core/log.h"
 #include "iam/resource.h"
 #include "method/registry.h"
@@ -66,6 +67,10 @@ public:
     [[nodiscard]] std::vector<OutcomeCount> counts() const;
     [[nodiscard]] std::vector<DurationSum> durations() const;
 
+    // How long the IAM took for the decisions, cached ones included.
+    [[nodiscard]] LatencyHistogram& decisions() noexcept { return decisions_; }
+    [[nodiscard]] const LatencyHistogram& decisions() const noexcept { return decisions_; }
+
 private:
     static constexpr std::size_t kSlots =
         static_cast<std::size_t>(ErrorCode::IamUnavailable) + 2;  // the last is success
@@ -75,6 +80,7 @@ private:
         std::atomic<std::uint64_t> total_us{0};
     };
     std::unordered_map<const RegisteredMethod*, std::unique_ptr<Slots>> slots_;
+    LatencyHistogram decisions_;
 };
 
 }  // namespace compute::method

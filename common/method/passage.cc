@@ -110,6 +110,7 @@ iam::Decision ask(const Passage& passage, const Asked& asked) {
     passage.trace.tenant_id = asked.question.tenant_id.str();
     passage.trace.action = asked.question.action;
     passage.trace.resource = asked.question.resource;
+    const LatencyTimer timer(*passage.trace.decisions);
     iam::Decision decision =
         passage.authority.decide(passage.method.definition.kind, passage.session, asked.question);
     passage.trace.reason = decision.reason;
@@ -191,6 +192,16 @@ void append_audit(
         passage.runtime.clock,
         passage.runtime.rng
     );
+}
+
+Prepared prepare_alone(const Passage& passage) {
+    const Admission<const Input>& admission = *passage.method.definition.admission;
+    const auto run = [&](store::Transaction& tx) {
+        Context context = context_of(passage, &tx);
+        return admission.prepare(context, passage.input, tx);
+    };
+    store::Database& database = passage.runtime.database;
+    return admission.prepares == Prepares::Lookup ? database.read(run) : database.write(run);
 }
 
 std::shared_ptr<const Json> admission_record(const Prepared& prepared) {

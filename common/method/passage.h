@@ -22,6 +22,7 @@ struct Trace {
     std::string action;
     iam::ResourceRef resource;
     std::string reason;
+    LatencyHistogram* decisions = nullptr;  // where the time of a decision is counted
 };
 
 struct Passage {
@@ -88,6 +89,9 @@ void append_audit(
     const std::shared_ptr<const Json>& admission,
     const AuditLink& link
 );
+
+// Runs the method's prepare in the transaction it asks for, which is over when this returns.
+[[nodiscard]] Prepared prepare_alone(const Passage& passage);
 
 // What the audit row keeps of an admission.
 [[nodiscard]] std::shared_ptr<const Json> admission_record(const Prepared& prepared);

@@ -15,7 +15,7 @@
 namespace compute::method {
 
 // Raised whenever a type that plugins share changes its layout or meaning.
-inline constexpr std::uint32_t kPluginAbi = 1;
+inline constexpr std::uint32_t kPluginAbi = 2;
 
 #define COMPUTE_STRINGIZE_(x) #x
 #define COMPUTE_STRINGIZE(x) COMPUTE_STRINGIZE_(x)

@@ -70,6 +70,9 @@ void check_options(const std::string& path, const MethodDefinition& definition) 
         if (!definition.admission->prepare) {
             refuse(path, "admission.prepare", "must be a function");
         }
+        if (definition.admission->prepares == Prepares::Lookup && definition.admission->denied) {
+            refuse(path, "admission.denied", "there is no draft when prepare is a look-up");
+        }
     }
     if (is_manual && !is_mutation) {
         refuse(path, "transaction", "only mutations can be manual");

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/latency.h"
 #include "store/database.h"
 
 namespace compute::store {
@@ -39,8 +40,13 @@ public:
         std::atomic<std::uint64_t> rollbacks{0};
         std::atomic<std::uint64_t> retries{0};
         std::atomic<std::uint64_t> round_trips{0};
+        LatencyHistogram reads;
+        LatencyHistogram writes;
     };
     [[nodiscard]] Cell& of(Purpose purpose) { return cells_[static_cast<std::size_t>(purpose)]; }
+    [[nodiscard]] const Cell& of(Purpose purpose) const {
+        return cells_[static_cast<std::size_t>(purpose)];
+    }
     [[nodiscard]] Counters snapshot(Purpose purpose) const;
 
 private:

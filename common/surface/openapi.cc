@@ -58,7 +58,8 @@ Json operation(const method::RegisteredMethod& method) {
           {"content", {{"application/json", {{"schema", input_schema(method)}}}}}}},
         {"responses",
          {{"200", {{"$ref", "#/components/responses/Success"}}},
-          {"default", {{"$ref", "#/components/responses/Failure"}}}}},
+          {"4XX", {{"$ref", "#/components/responses/Failure"}}},
+          {"5XX", {{"$ref", "#/components/responses/Failure"}}}}},
         {"x-kind", kind_word(method.definition.kind)}};
     if (method.definition.action) {
         json["x-action"] = *method.definition.action;
@@ -135,6 +136,8 @@ Json openapi_document(const method::Registry& registry, const Product& product) 
     return Json{
         {"openapi", "3.1.0"},
         {"info", {{"title", "better-compute"}, {"version", product.version}}},
+        // Where `serve` listens by default; a client names its own.
+        {"servers", Json::array({Json{{"url", "http://127.0.0.1:8420"}}})},
         {"paths", std::move(paths)},
         {"components", components()},
         {"security", Json::array({Json{{"bearer", Json::array()}}})}};

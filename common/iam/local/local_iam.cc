@@ -1,5 +1,6 @@
 #include "iam/local/local_iam.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/json.h"
@@ -39,6 +40,15 @@ Json resource_facts(const LiveSession& session, const TenantId& tenant_id) {
     facts["tenantId"] = tenant_id.str();
     facts["ownerId"] = session.owner_id ? Json(*session.owner_id) : Json();
     return facts;
+}
+
+bool reads_facts(const Documents& documents) {
+    const auto read = [](const std::vector<Source>& sources) {
+        return std::any_of(sources.begin(), sources.end(), [](const Source& source) {
+            return source.policy->reads_facts();
+        });
+    };
+    return read(documents.grants) || read(documents.boundaries) || read(documents.only_denies);
 }
 
 Json request_facts(const Question& question, EpochMs now) {
@@ -97,9 +107,16 @@ LocalIam::Judged LocalIam::judge(
         );
         documents.only_denies = agent->grants;
     }
-    const Json principal_json = principal_facts(*principal, caller);
-    const Json resource_json = resource_facts(session, question.tenant_id);
-    const Json request_json = request_facts(question, clock_.now_ms());
+    Json principal_json;
+    Json resource_json;
+    Json request_json;
+    // Most documents name actions and resources only; collecting facts that none of them looks at
+    // would cost more than the verdict.
+    if (reads_facts(documents)) {
+        principal_json = principal_facts(*principal, caller);
+        resource_json = resource_facts(session, question.tenant_id);
+        request_json = request_facts(question, clock_.now_ms());
+    }
     const Request request{
         question.action,
         question.resource.type + "/" + question.resource.id,

@@ -106,6 +106,15 @@ Statement parse_statement(const Json& json, const std::string& path) {
     return out;
 }
 
+bool statement_reads_facts(const Statement& statement) {
+    return !statement.conditions.empty() ||
+           std::any_of(
+               statement.resources.begin(),
+               statement.resources.end(),
+               [](const Template& pattern) { return pattern.has_variables(); }
+           );
+}
+
 bool matches_resource(const Statement& statement, const Request& request) {
     std::string buffer;
     return std::any_of(
@@ -136,6 +145,7 @@ std::shared_ptr<const Policy> Policy::compile(const Json& document, const std::s
         policy->statements_.push_back(
             parse_statement(statements[i], path + ".statements[" + std::to_string(i) + "]")
         );
+        policy->reads_facts_ |= statement_reads_facts(policy->statements_.back());
     }
     return policy;
 }

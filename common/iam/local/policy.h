@@ -52,6 +52,9 @@ public:
     );
 
     [[nodiscard]] const std::vector<Statement>& statements() const noexcept { return statements_; }
+    // Whether a verdict may depend on more than action and resource: without conditions and
+    // variables nobody looks at the facts.
+    [[nodiscard]] bool reads_facts() const noexcept { return reads_facts_; }
     // The index of the first statement of `effect` that applies.
     [[nodiscard]] std::optional<std::size_t> find(Effect effect, const Request& request) const;
     // "statement 2 (ReadOnly)"
@@ -59,6 +62,7 @@ public:
 
 private:
     std::vector<Statement> statements_;
+    bool reads_facts_ = false;
 };
 
 // nullopt: the statement applies.

@@ -1,4 +1,6 @@
 #include "modules/events/checks.h"
+#include "modules/events/fanout.h"
+#include "outbox/outbox.h"
 
 namespace compute::events {
 namespace {
@@ -11,6 +13,11 @@ constexpr const char* kQueue =
     "p),"
     " (select count(*) from (select 1 from webhook_deliveries where state = 2 limit 100000) d)";
 constexpr const char* kCursorAge = "select min(updated_at) from event_cursors";
+constexpr const char* kCursor = "select txid, seq from event_cursors where name = $1";
+// One probe of the partial index per webhook.
+constexpr const char* kOldestDue =
+    "select min((select min(d.next_at) from webhook_deliveries d where d.webhook = w.num and "
+    "d.state = 0)) from webhooks w";
 
 Samples queue(const method::Runtime& runtime) {
     const store::Row row = runtime.database.query(kQueue, {}, store::Purpose::Background).at(0);
@@ -18,6 +25,34 @@ Samples queue(const method::Runtime& runtime) {
         {{{"state", "pending"}}, static_cast<double>(row.get_int(0))},
         {{{"state", "dead"}}, static_cast<double>(row.get_int(1))},
     };
+}
+
+// How long ago `since` was, in seconds; 0 for the future and for nothing.
+double age_seconds(const std::optional<EpochMs>& since, const method::Runtime& runtime) {
+    const EpochMs now = runtime.clock.now_ms();
+    return since && *since < now ? static_cast<double>(now - *since) / 1000.0 : 0.0;
+}
+
+Samples oldest_due(const method::Runtime& runtime) {
+    const auto due =
+        runtime.database.query(kOldestDue, {}, store::Purpose::Background).at(0).find_int(0);
+    return {{{}, age_seconds(due, runtime)}};
+}
+
+Samples fanout_lag(const method::Runtime& runtime) {
+    const auto oldest = runtime.database.read(
+        [](store::Transaction& tx) -> std::optional<EpochMs> {
+            const auto cursor = tx.find_row(kCursor, {kFanoutCursor});
+            if (!cursor) {
+                return std::nullopt;
+            }
+            const auto waiting =
+                outbox::read_after(tx, {cursor->get_int(0), cursor->get_int(1)}, 1);
+            return waiting.empty() ? std::nullopt : std::optional(waiting.front().time);
+        },
+        store::Purpose::Background
+    );
+    return {{{}, age_seconds(oldest, runtime)}};
 }
 
 Samples cursor_moved(const method::Runtime& runtime) {
@@ -36,10 +71,16 @@ std::vector<method::Gauge> gauges(std::shared_ptr<const EngineCounters> counters
         {"better_compute_webhook_queue",
          "Deliveries in the database that are pending or dead, counted up to 100,000",
          queue},
+        {"better_compute_webhook_oldest_due_seconds",
+         "How late the delivery is that has been due longest; 0 when none is due",
+         oldest_due},
+        {"better_compute_outbox_lag_seconds",
+         "Age of the oldest event that is not fanned out; 0 when there is none",
+         fanout_lag},
         {"better_compute_webhook_fanout_moved_seconds",
          "When the fan-out cursor last moved, seconds since 1970",
          cursor_moved},
-        {"better_compute_webhook_attempts",
+        {"better_compute_webhook_attempts_total",
          "Attempts of this process since its start, by result",
          [counters](const method::Runtime&) -> Samples {
              const auto value = [](const std::atomic<std::uint64_t>& count) {
@@ -58,7 +99,12 @@ std::vector<method::Gauge> gauges(std::shared_ptr<const EngineCounters> counters
              return {
                  {{}, static_cast<double>(counters->lanes_held.load(std::memory_order_relaxed))}};
          }},
-        {"better_compute_webhook_leases_lost",
+        {"better_compute_webhook_claims_total",
+         "Deliveries that this process claimed since its start",
+         [counters](const method::Runtime&) -> Samples {
+             return {{{}, static_cast<double>(counters->claimed.load(std::memory_order_relaxed))}};
+         }},
+        {"better_compute_webhook_leases_lost_total",
          "Leases of this process that another one took over, or a pause ended",
          [counters](const method::Runtime&) -> Samples {
              return {{{}, static_cast<double>(counters->refused.load(std::memory_order_relaxed))}};

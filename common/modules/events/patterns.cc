@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/suggest.h"
+
 namespace compute::events {
 namespace {
 
@@ -66,6 +68,17 @@ std::vector<std::string> unknown_patterns(
         }
     }
     return unknown;
+}
+
+std::optional<std::string> nearest_pattern(
+    const std::string& pattern, const outbox::EventCatalog& catalog
+) {
+    std::vector<std::string> known;
+    for (const outbox::EventFamily& family : catalog.families()) {
+        known.push_back(family.name + ".*");
+        known.insert(known.end(), family.types.begin(), family.types.end());
+    }
+    return config::find_nearest(pattern, known);
 }
 
 }  // namespace compute::events

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,11 @@ inline constexpr const char* kPatternRegex = R"(^(\*|[a-z0-9-]+(\.[a-z0-9-]+)*(\
 // webhook whatever the patterns, so it is none.
 [[nodiscard]] std::vector<std::string> unknown_patterns(
     const std::vector<std::string>& patterns, const outbox::EventCatalog& catalog
+);
+
+// What was probably meant by a pattern that nothing matches: a family or a type of the catalog.
+[[nodiscard]] std::optional<std::string> nearest_pattern(
+    const std::string& pattern, const outbox::EventCatalog& catalog
 );
 
 }  // namespace compute::events

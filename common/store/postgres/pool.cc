@@ -61,6 +61,12 @@ std::unique_ptr<Connection> Pool::connect(SteadyClock::time_point deadline, Pati
     }
 }
 
+PoolUse Pool::use() const {
+    const std::lock_guard lock(mutex_);
+    const auto open = static_cast<std::size_t>(open_);
+    return {.size = static_cast<std::size_t>(size_), .open = open, .in_use = open - idle_.size()};
+}
+
 void Pool::give_back(std::unique_ptr<Connection> connection) {
     const bool is_kept = connection && !connection->is_lost();
     {

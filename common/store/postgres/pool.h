@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "store/load.h"
 #include "store/postgres/connection.h"
 
 namespace compute::store::postgres {
@@ -37,6 +38,7 @@ public:
     // StoreBusy when there is none in time; INVALID_CONFIG when the server refuses us.
     [[nodiscard]] Lease lend(Patience patience = Patience::UntilBusyTimeout);
 
+    [[nodiscard]] PoolUse use() const;
     [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
 
 private:
@@ -50,7 +52,7 @@ private:
 
     const Settings settings_;
     const int size_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable freed_;
     std::vector<std::unique_ptr<Connection>> idle_;  // protected by mutex_
     int open_ = 0;                                   // protected by mutex_; lent ones included

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/log.h"
+#include "store/load.h"
 #include "store/postgres/encoding.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/notifier.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr int kMaxAttempts = 6;  // the first and five more
 constexpr std::chrono::milliseconds kFirstPause{2};
 
-class PostgresDatabase final : public Database {
+class PostgresDatabase final : public Database, public Measured {
 public:
     PostgresDatabase(const Settings& settings, const Options& options)
         : pool_(settings, options.pool_size),
@@ -30,6 +31,7 @@ public:
 
     Rows query(Sql sql, const Params& params, Purpose purpose) override {
         Counting::Cell& count = counting_.of(purpose);
+        const LatencyTimer timer(count.reads);
         count.read_transactions.fetch_add(1, std::memory_order_relaxed);
         const Result result = run_single(Access::ReadOnly, sql, params, count);
         return rows_of(result.get());
@@ -38,6 +40,7 @@ public:
     std::int64_t execute(Sql sql, const Params& params, Purpose purpose) override {
         check_writable();
         Counting::Cell& count = counting_.of(purpose);
+        const LatencyTimer timer(count.writes);
         count.write_transactions.fetch_add(1, std::memory_order_relaxed);
         const Result result = run_single(Access::ReadWrite, sql, params, count);
         count.commits.fetch_add(1, std::memory_order_relaxed);
@@ -64,6 +67,14 @@ public:
     [[nodiscard]] Counters counters(Purpose purpose) const override {
         return counting_.snapshot(purpose);
     }
+    [[nodiscard]] PoolUse pool_use() const override { return pool_.use(); }
+    [[nodiscard]] std::size_t queued_writes() const override { return 0; }
+    [[nodiscard]] LatencyHistogram::Snapshot read_latency(Purpose purpose) const override {
+        return counting_.of(purpose).reads.snapshot();
+    }
+    [[nodiscard]] LatencyHistogram::Snapshot write_latency(Purpose purpose) const override {
+        return counting_.of(purpose).writes.snapshot();
+    }
     [[nodiscard]] std::string engine_version() override { return "PostgreSQL " + version_; }
     [[nodiscard]] std::string location() const override { return pool_.settings().location; }
     [[nodiscard]] std::int64_t database_now_ms() override {
@@ -78,12 +89,14 @@ public:
 
 protected:
     void do_read(const Body& body, Purpose purpose) override {
+        const LatencyTimer timer(counting_.of(purpose).reads);
         counting_.of(purpose).read_transactions.fetch_add(1, std::memory_order_relaxed);
         run_transaction(Access::ReadOnly, body, counting_.of(purpose));
     }
 
     void do_write(const Body& body, Purpose purpose) override {
         check_writable();
+        const LatencyTimer timer(counting_.of(purpose).writes);
         counting_.of(purpose).write_transactions.fetch_add(1, std::memory_order_relaxed);
         run_transaction(Access::ReadWrite, body, counting_.of(purpose));
     }

@@ -1,5 +1,7 @@
 #include "store/sqlite/connection.h"
 
+#include <algorithm>
+#include <iterator>
 #include <list>
 #include <unordered_map>
 #include <vector>
@@ -21,7 +23,21 @@ struct Prepared {
     SQLite::Statement statement;
     std::vector<int>
         places;  // places[n - 1]: the index SQLite gave to $n, 0 when the text does not use it
+    bool is_about_rows = false;  // its changes are counted; it is no DDL, pragma or savepoint
 };
+
+bool is_about_rows(std::string_view sql) {
+    constexpr std::string_view kVerbs[] = {"select ", "insert ", "update ", "delete ", "with "};
+    return std::any_of(std::begin(kVerbs), std::end(kVerbs), [sql](std::string_view verb) {
+        return sql.starts_with(verb);
+    });
+}
+
+// By default SQLite counts every allocation of the process under one mutex, which all readers and
+// the writer meet at. Has an effect before the first connection only.
+void count_no_memory() {
+    [[maybe_unused]] static const int kResult = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
 
 std::string unique_columns(std::string_view message) {
     const std::size_t at = message.find(": ");
@@ -133,6 +149,7 @@ struct Connection::Impl {
     SQLite::Database database;
     std::unordered_map<std::string_view, Prepared> cache;  // keys point into `texts`
     std::list<std::string> texts;
+    std::uint64_t uncounted = 0;  // statements whose effect is no number of rows
 
     Impl(const std::string& path, int flags, int busy_ms) : database(path, flags, busy_ms) {}
 
@@ -145,7 +162,7 @@ struct Connection::Impl {
             cache.clear();
             texts.clear();
         }
-        Prepared prepared{SQLite::Statement(database, std::string(sql)), {}};
+        Prepared prepared{SQLite::Statement(database, std::string(sql)), {}, is_about_rows(sql)};
         const int count = prepared.statement.getBindParameterCount();
         for (int number = 1, seen = 0; seen < count; ++number) {
             const int place = prepared.statement.getIndex(("$" + std::to_string(number)).c_str());
@@ -165,6 +182,7 @@ struct Connection::Impl {
     void run(std::string_view sql, const Params& params, const OnRow& on_row) {
         try {
             Prepared& prepared = prepare(sql);
+            uncounted += prepared.is_about_rows ? 0 : 1;
             std::list<std::string> lists;
             const ResetGuard guard(prepared.statement);
             bind_all(prepared, params, lists);
@@ -178,6 +196,7 @@ struct Connection::Impl {
 };
 
 Connection::Connection(const ConnectionOptions& options) {
+    count_no_memory();
     const bool is_writer = options.role == ConnectionOptions::Role::Writer;
     const int flags = (options.is_file_read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE) |
                       SQLite::OPEN_NOMUTEX;
@@ -240,6 +259,7 @@ std::int64_t Connection::execute(std::string_view sql, const Params& params) {
 }
 
 void Connection::script(std::string_view text) {
+    ++impl_->uncounted;
     try {
         impl_->database.exec(std::string(text));
     } catch (const SQLite::Exception& error) {
@@ -249,6 +269,11 @@ void Connection::script(std::string_view text) {
 
 void Connection::set_query_only(bool is_on) {
     impl_->database.exec(is_on ? "pragma query_only = 1" : "pragma query_only = 0");
+}
+
+std::uint64_t Connection::work_done() const noexcept {
+    const auto rows = sqlite3_total_changes64(impl_->database.getHandle());
+    return static_cast<std::uint64_t>(rows) + impl_->uncounted;
 }
 
 bool Connection::is_autocommit() const noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ public:
     [[nodiscard]] Rows query(std::string_view sql, const Params& params = {});
     std::int64_t execute(std::string_view sql, const Params& params = {});
     void script(std::string_view text);
+    // Grows with every row that changes, and with every statement that may change more than rows.
+    // While it stays the same there is nothing to undo.
+    [[nodiscard]] std::uint64_t work_done() const noexcept;
     // While on, a write is a ReadOnlyViolation.
     void set_query_only(bool is_on);
     // True when no transaction is open: also after an error that rolled the whole transaction back.

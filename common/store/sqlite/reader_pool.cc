@@ -26,6 +26,12 @@ ReaderPool::Lease ReaderPool::lend() {
     }
 }
 
+PoolUse ReaderPool::use() const {
+    const std::lock_guard lock(mutex_);
+    const auto open = static_cast<std::size_t>(open_);
+    return {.size = static_cast<std::size_t>(size_), .open = open, .in_use = open - idle_.size()};
+}
+
 void ReaderPool::give_back(std::unique_ptr<Connection> connection) {
     {
         const std::lock_guard lock(mutex_);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "store/load.h"
 #include "store/sqlite/connection.h"
 
 namespace compute::store::sqlite {
@@ -33,13 +34,14 @@ public:
 
     // StoreBusy when none becomes free within the busy time-out.
     [[nodiscard]] Lease lend();
+    [[nodiscard]] PoolUse use() const;
 
 private:
     void give_back(std::unique_ptr<Connection> connection);
 
     const ConnectionOptions options_;
     const int size_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable freed_;
     std::vector<std::unique_ptr<Connection>> idle_;  // protected by mutex_
     int open_ = 0;                                   // protected by mutex_

@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include "store/load.h"
 #include "store/sqlite/reader_pool.h"
 #include "store/sqlite/writer.h"
 #include "store/url.h"
@@ -16,7 +17,7 @@
 namespace compute::store::sqlite {
 namespace {
 
-class SqliteDatabase final : public Database {
+class SqliteDatabase final : public Database, public Measured {
 public:
     SqliteDatabase(std::string path, const ConnectionOptions& reader, const Options& options)
         : path_(std::move(path)),
@@ -43,6 +44,7 @@ public:
         const DepthGuard depth;
         check_params(params);
         Counting::Cell& count = counting_.of(purpose);
+        const LatencyTimer timer(count.reads);
         count.read_transactions.fetch_add(1, std::memory_order_relaxed);
         count.statements.fetch_add(1, std::memory_order_relaxed);
         ReaderPool::Lease reader = readers_.lend();
@@ -64,6 +66,16 @@ public:
     [[nodiscard]] Counters counters(Purpose purpose) const override {
         return counting_.snapshot(purpose);
     }
+    [[nodiscard]] PoolUse pool_use() const override { return readers_.use(); }
+    [[nodiscard]] std::size_t queued_writes() const override {
+        return writer_ ? writer_->queued() : 0;
+    }
+    [[nodiscard]] LatencyHistogram::Snapshot read_latency(Purpose purpose) const override {
+        return counting_.of(purpose).reads.snapshot();
+    }
+    [[nodiscard]] LatencyHistogram::Snapshot write_latency(Purpose purpose) const override {
+        return counting_.of(purpose).writes.snapshot();
+    }
     [[nodiscard]] std::string engine_version() override {
         return std::string("SQLite ") + sqlite3_libversion();
     }
@@ -75,6 +87,7 @@ public:
 
 protected:
     void do_read(const Body& body, Purpose purpose) override {
+        const LatencyTimer timer(counting_.of(purpose).reads);
         counting_.of(purpose).read_transactions.fetch_add(1, std::memory_order_relaxed);
         if (is_memory_) {
             writer_->run(body, Access::ReadOnly, purpose);
@@ -100,6 +113,7 @@ protected:
         if (!writer_) {
             throw ReadOnlyViolation("write() on a database that was opened read-only");
         }
+        const LatencyTimer timer(counting_.of(purpose).writes);
         counting_.of(purpose).write_transactions.fetch_add(1, std::memory_order_relaxed);
         writer_->run(body, Access::ReadWrite, purpose);
     }

@@ -1,5 +1,6 @@
 #include "store/sqlite/writer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,6 +11,9 @@ namespace {
 // group pays for the last.
 constexpr std::size_t kMaxGroup = 512;
 constexpr std::chrono::milliseconds kMaxGroupTime{10};
+// How many groups take no chances after one had to run twice: whoever fails again and again makes
+// others wait for it this seldom.
+constexpr int kCarefulGroups = 100;
 
 }  // namespace
 
@@ -68,7 +72,9 @@ void Writer::work(const std::stop_token& stop) {
         if (group.front()->access == Access::ReadOnly) {
             run_read(*group.front());
         } else {
-            run_group(std::move(group));
+            const Care care = careful_groups_ > 0 ? Care::Savepoints : Care::Bare;
+            careful_groups_ = std::max(0, careful_groups_ - 1);
+            run_group(std::move(group), care);
         }
     }
 }
@@ -98,6 +104,11 @@ bool Writer::take_more(std::vector<JobPtr>& group) {
     return group.size() > before;
 }
 
+std::size_t Writer::queued() const {
+    const std::lock_guard lock(mutex_);
+    return queue_.size();
+}
+
 void Writer::run_read(Job& job) {
     connection_.set_query_only(true);
     try {
@@ -115,7 +126,7 @@ void Writer::run_read(Job& job) {
     job.answer();
 }
 
-void Writer::run_group(std::vector<JobPtr> group) {
+void Writer::run_group(std::vector<JobPtr> group, Care care) {
     const auto deadline = std::chrono::steady_clock::now() + kMaxGroupTime;
     try {
         connection_.execute("begin immediate");
@@ -124,8 +135,8 @@ void Writer::run_group(std::vector<JobPtr> group) {
         return;
     }
     for (std::size_t next = 0; next < group.size() || take_more(group);) {
-        if (!run_in_group(*group[next])) {
-            rerun_after_loss(group, next);
+        if (!run_in_group(*group[next], care)) {
+            rerun(group, next, care);
             return;
         }
         ++next;
@@ -136,23 +147,54 @@ void Writer::run_group(std::vector<JobPtr> group) {
     commit(group);
 }
 
-// Some errors (disk full, I/O, a conflict clause of ROLLBACK) take the whole transaction with them.
-// The culprit gets its error; the others, none of which was answered, run again, in the same order.
-void Writer::rerun_after_loss(std::vector<JobPtr>& group, std::size_t culprit) {
-    const JobPtr failed = group[culprit];
-    group.erase(group.begin() + static_cast<std::ptrdiff_t>(culprit));
-    failed->answer();
+// None of the group was answered, so all of it may run again, in the same order; the culprit too,
+// for it may have failed because of what another had written and not yet committed. With savepoints
+// only an error that takes the whole transaction with it (disk full, I/O, a conflict clause of
+// ROLLBACK) leads here: then the culprit gets its error and the others run, one fewer each time, so
+// this ends.
+void Writer::rerun(std::vector<JobPtr>& group, std::size_t culprit, Care care) {
+    roll_back();
+    if (care == Care::Savepoints || culprit == 0) {
+        const JobPtr failed = group[culprit];
+        group.erase(group.begin() + static_cast<std::ptrdiff_t>(culprit));
+        failed->answer();
+    }
+    careful_groups_ = kCarefulGroups;
     for (const JobPtr& job : group) {
         counting_.of(job->purpose).retries.fetch_add(1, std::memory_order_relaxed);
         job->error = nullptr;
         job->hooks.clear();
     }
     if (!group.empty()) {
-        run_group(std::move(group));  // shorter by one each time, so this ends
+        run_group(std::move(group), Care::Savepoints);
     }
 }
 
-bool Writer::run_in_group(Job& job) {
+bool Writer::run_in_group(Job& job, Care care) {
+    return care == Care::Bare ? run_bare(job) : run_in_savepoint(job);
+}
+
+bool Writer::run_bare(Job& job) {
+    Counting::Cell& count = counting_.of(job.purpose);
+    const std::uint64_t before = connection_.work_done();
+    try {
+        const DepthGuard depth;
+        SqliteTransaction tx(connection_, Access::ReadWrite, count);
+        job.body(tx);
+        tx.check_committable();
+        job.hooks = tx.take_hooks();
+        return true;
+    } catch (...) {
+        job.error = std::current_exception();
+    }
+    if (connection_.is_autocommit() || connection_.work_done() != before) {
+        return false;
+    }
+    count.rollbacks.fetch_add(1, std::memory_order_relaxed);
+    return true;
+}
+
+bool Writer::run_in_savepoint(Job& job) {
     Counting::Cell& count = counting_.of(job.purpose);
     try {
         connection_.execute("savepoint job");
@@ -175,8 +217,7 @@ bool Writer::run_in_group(Job& job) {
         connection_.execute("release job");
         return true;
     } catch (...) {
-        roll_back();  // the job's own error is the one to report
-        return false;
+        return false;  // the job's own error is the one to report
     }
 }
 

@@ -24,10 +24,15 @@ void check_patterns(const method::Context& context, const std::vector<std::strin
         }
     }
     if (!unknown.empty()) {
+        const auto nearest = nearest_pattern(unknown.front(), context.runtime->catalog);
         throw ComputeError(
             ErrorCode::InvalidInput,
             "events: no event matches " + unknown.front(),
-            Json{{"unknown", unknown}}
+            ErrorExtra{
+                std::make_shared<const Json>(Json{{"unknown", unknown}}),
+                "",
+                nearest ? "did you mean " + *nearest + "?"
+                        : "better-compute api webhooks.eventTypes lists them"}
         );
     }
 }

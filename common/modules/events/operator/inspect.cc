@@ -1,9 +1,56 @@
 #include "modules/events/operator/inspect.h"
 
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 namespace compute::events {
 namespace {
+
+// Across tenants, which only operators may. The state is text of the statement, so that a partial
+// index may serve it.
+#define COMPUTE_LISTING(CONDITION)                                                              \
+    "select " COMPUTE_DELIVERY_COLUMNS                                                          \
+    " from webhook_deliveries d join webhooks w on w.num = d.webhook join webhook_bodies b on " \
+    "b.event = d.event where d.seq < $1 and ($2 = '' or w.id = $2) " CONDITION                  \
+    " order by d.seq desc limit $3"
+constexpr const char* kListAll = COMPUTE_LISTING("");
+constexpr const char* kListPending = COMPUTE_LISTING("and d.state = 0");
+constexpr const char* kListDelivered = COMPUTE_LISTING("and d.state = 1");
+constexpr const char* kListDead = COMPUTE_LISTING("and d.state = 2");
+constexpr const char* kListCancelled = COMPUTE_LISTING("and d.state = 3");
+
+store::Sql listing_sql(std::optional<DeliveryState> state) {
+    if (!state) {
+        return kListAll;
+    }
+    switch (*state) {
+        case DeliveryState::Pending:
+            return kListPending;
+        case DeliveryState::Delivered:
+            return kListDelivered;
+        case DeliveryState::Dead:
+            return kListDead;
+        case DeliveryState::Cancelled:
+            return kListCancelled;
+    }
+    throw internal_error("unknown delivery state");
+}
+
+// A cursor is the number of the last delivery shown.
+std::int64_t place_of(const std::string& cursor) {
+    if (cursor.empty()) {
+        return std::numeric_limits<std::int64_t>::max();
+    }
+    std::int64_t seq = 0;
+    const auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), seq);
+    if (error != std::errc() || end != cursor.data() + cursor.size() || seq < 1) {
+        throw invalid_input("cursor: not one that deliveries returned across tenants");
+    }
+    return seq;
+}
 
 constexpr const char* kList = "select " COMPUTE_WEBHOOK_COLUMNS
                               ", (select count(*) from (select 1 from webhook_deliveries d where "
@@ -150,6 +197,23 @@ std::vector<Json> list_webhooks(
         webhook["pending"] = row.get_int(kPendingColumn);
         webhook["dead"] = row.get_int(kPendingColumn + 1);
         out.push_back(std::move(webhook));
+    }
+    return out;
+}
+
+Json list_deliveries(store::Database& database, const DeliveryListing& listing) {
+    // One more tells whether there is a next page.
+    const store::Rows rows = database.query(
+        listing_sql(listing.state),
+        {place_of(listing.cursor), listing.webhook_id, listing.limit + 1}
+    );
+    const std::size_t shown = std::min(rows.size(), static_cast<std::size_t>(listing.limit));
+    Json out = {{"items", Json::array()}};
+    for (std::size_t i = 0; i < shown; ++i) {
+        out["items"].push_back(delivery_json(delivery_from(rows[i])));
+    }
+    if (rows.size() > shown) {
+        out["nextCursor"] = std::to_string(delivery_from(rows[shown - 1]).seq);
     }
     return out;
 }

@@ -19,6 +19,16 @@ namespace compute::events {
     store::Database& database, const std::optional<TenantId>& tenant_id, EpochMs now
 );
 
+struct DeliveryListing {
+    std::string webhook_id;              // empty: of every webhook
+    std::optional<DeliveryState> state;  // absent: in any
+    std::string cursor;                  // of an earlier answer; empty: from the newest on
+    int limit = 50;
+};
+// Deliveries of every tenant, the one queued last first: {items, nextCursor?}, as
+// webhooks.deliveries answers for one. INVALID_INPUT for a cursor that was not given here.
+[[nodiscard]] Json list_deliveries(store::Database& database, const DeliveryListing& listing);
+
 // One delivery in full: {delivery, webhook: {id, url, active}, event: {id, type, position, bytes},
 // attempts: [{round, attempt, startedAt, endedAt, outcome, status?, error?, detail?, address?,
 // phases}], next: sentence, story: [sentences]}. Addresses and details are for operators. nullopt

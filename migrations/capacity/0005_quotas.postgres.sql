@@ -12,3 +12,6 @@ create table quotas (
     updated_at bigint not null,
     primary key (tenant_id, project_id, pool_id, gpu_model)
 );
+
+-- Claims that are charged.
+create index reservations_charged on reservations (tenant_id) where state in ('pending', 'placed', 'active');

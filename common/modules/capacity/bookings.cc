@@ -17,12 +17,11 @@ constexpr store::Sql kSelectOfHolder(
     "order by node_id, gpu_uuid, starts_at"
 );
 constexpr store::Sql kRemoveOfHolder(
-    "delete from bookings where tenant_id = $1 and holder_id = $2 and starts_at >= $3 returning "
-    "node_id"
+    "delete from bookings where tenant_id = $1 and holder_id = $2 and starts_at >= $3"
 );
 constexpr store::Sql kEndOfHolder(
     "update bookings set ends_at = $3 where tenant_id = $1 and holder_id = $2 and starts_at < $3 "
-    "and ends_at > $3 returning node_id"
+    "and ends_at > $3"
 );
 constexpr store::Sql kMoveEnd(
     "update bookings set ends_at = $4 where tenant_id = $1 and holder_id = $2 and ends_at = $3"
@@ -39,6 +38,9 @@ constexpr store::Sql kRemoveOnNode(
 );
 constexpr store::Sql kEndOnNode(
     "update bookings set ends_at = $2 where node_id = $1 and starts_at < $2 and ends_at > $2"
+);
+constexpr store::Sql kRemoveFutureOnNode(
+    "delete from bookings where node_id = $1 and ends_at > $2 and starts_at > $2"
 );
 constexpr store::Sql kHoldersOnNode(
     "select distinct tenant_id, holder_type, holder_id from bookings where node_id = $1 and "
@@ -102,18 +104,11 @@ std::vector<Booking> bookings_of(
     return read_bookings(tx.query(kSelectOfHolder, {tenant, holder_id, after}));
 }
 
-std::vector<NodeId> close_bookings(
+void close_bookings(
     store::Transaction& tx, const TenantId& tenant, const std::string& holder_id, EpochMs at
 ) {
-    std::vector<NodeId> nodes;
-    for (const store::Sql& statement : {kRemoveOfHolder, kEndOfHolder}) {
-        for (const store::Row& row : tx.query(statement, {tenant, holder_id, at})) {
-            nodes.emplace_back(row.get_text(0));
-        }
-    }
-    std::sort(nodes.begin(), nodes.end());
-    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-    return nodes;
+    tx.execute(kRemoveOfHolder, {tenant, holder_id, at});
+    tx.execute(kEndOfHolder, {tenant, holder_id, at});
 }
 
 std::int64_t move_bookings_end(
@@ -137,6 +132,10 @@ std::int64_t count_bookings_on(store::Transaction& tx, const NodeId& node, Epoch
 void close_bookings_on(store::Transaction& tx, const NodeId& node, EpochMs at) {
     tx.execute(kRemoveOnNode, {node, at});
     tx.execute(kEndOnNode, {node, at});
+}
+
+void remove_future_bookings_on(store::Transaction& tx, const NodeId& node, EpochMs after) {
+    tx.execute(kRemoveFutureOnNode, {node, after});
 }
 
 std::vector<Holder> holders_on(

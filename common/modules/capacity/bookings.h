@@ -50,9 +50,8 @@ void insert_bookings(store::Transaction& tx, const std::vector<Booking>& booking
     store::Transaction& tx, const TenantId& tenant, const std::string& holder_id, EpochMs after
 );
 
-// Ends at `at` what the holder has under way then, and removes what begins at or after it. Returns
-// the nodes touched, by id.
-std::vector<NodeId> close_bookings(
+// Ends at `at` what the holder has under way then, and removes what begins at or after it.
+void close_bookings(
     store::Transaction& tx, const TenantId& tenant, const std::string& holder_id, EpochMs at
 );
 
@@ -77,6 +76,8 @@ std::int64_t move_bookings_end(
 );
 // Ends at `at` what is under way on the node and removes what begins at or after it.
 void close_bookings_on(store::Transaction& tx, const NodeId& node, EpochMs at);
+// Removes what begins after `after`.
+void remove_future_bookings_on(store::Transaction& tx, const NodeId& node, EpochMs after);
 
 struct Holder {
     TenantId tenant_id;

@@ -5,14 +5,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "modules/capacity/node_row.h"
+
 namespace compute::capacity {
 namespace {
 
 constexpr std::size_t kNamesInAnError = 64;
 
 constexpr store::Sql kSelectJoined(
-    "select name from expected_nodes where tenant_id = $1 and pool_id = $2 and node_id is not null "
-    "order by name"
+    "select name from nodes where tenant_id = $1 and pool_id = $2 and removed_at is null order by "
+    "name"
 );
 constexpr store::Sql kDeleteExpected(
     "delete from expected_nodes where tenant_id = $1 and pool_id = $2 and node_id is null"
@@ -35,9 +37,11 @@ constexpr store::Sql kInsertExpected(
     "gpu_count = excluded.gpu_count, cpu_milli = excluded.cpu_milli, memory_mib = "
     "excluded.memory_mib, fabric = excluded.fabric"
 );
-constexpr store::Sql kCountJoined(
-    "select count(*) from expected_nodes where tenant_id = $1 and pool_id = $2 and node_id is not "
-    "null"
+// Nodes that joined before their names were declared.
+constexpr store::Sql kFindJoined(
+    "update expected_nodes set node_id = (select n.id from nodes n where n.pool_id = $2 and n.name "
+    "= expected_nodes.name and n.removed_at is null) where tenant_id = $1 and pool_id = $2 and "
+    "node_id is null"
 );
 constexpr store::Sql kTally(
     "select gpu_model, fabric, count(*), count(node_id), cast(sum(gpu_count) as bigint), "
@@ -80,10 +84,14 @@ void write_expected_nodes(store::Transaction& tx, const Pool& pool) {
     if (!declared.empty()) {
         check_joined_stay(tx, pool, declared);
     }
-    tx.execute(kDeleteExpected, {pool.tenant_id, pool.id});
+    tx.defer(kDeleteExpected, {pool.tenant_id, pool.id});
+    declare_nodes(tx, pool);
+}
+
+void declare_nodes(store::Transaction& tx, const Pool& pool) {
     for (std::size_t i = 0; i < pool.settings.node_groups.size(); ++i) {
         const NodeGroup& group = pool.settings.node_groups[i];
-        tx.execute(
+        tx.defer(
             kInsertExpected,
             {pool.id,
              pool.tenant_id,
@@ -96,16 +104,17 @@ void write_expected_nodes(store::Transaction& tx, const Pool& pool) {
              store::TextList(group.expanded.begin(), group.expanded.end())}
         );
     }
+    tx.execute(kFindJoined, {pool.tenant_id, pool.id});
 }
 
 void remove_expected_nodes(store::Transaction& tx, const Pool& pool) {
-    tx.execute(kDeleteExpected, {pool.tenant_id, pool.id});
+    tx.defer(kDeleteExpected, {pool.tenant_id, pool.id});
 }
 
 std::int64_t count_joined_nodes(
     store::Transaction& tx, const TenantId& owner, const PoolId& pool_id
 ) {
-    return tx.get_row(kCountJoined, {owner, pool_id}).get_int(0);
+    return count_nodes(tx, owner, pool_id);
 }
 
 std::vector<NodeTally> tally_nodes(

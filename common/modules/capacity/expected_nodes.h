@@ -15,6 +15,9 @@ namespace compute::capacity {
 // INVALID_STATE with their names when nodes that joined would no longer be declared.
 void write_expected_nodes(store::Transaction& tx, const Pool& pool);
 
+// The same for a pool that has no rows yet: nothing is looked up or removed.
+void declare_nodes(store::Transaction& tx, const Pool& pool);
+
 // Removes those that never joined.
 void remove_expected_nodes(store::Transaction& tx, const Pool& pool);
 

@@ -1,21 +1,20 @@
 // The placement index of this process, kept in step with the database.
 //
 // catch_up() takes in what this and other processes have committed since (nodes.changed_in): one
-// indexed statement when nothing has, everything the first time. It reads in a transaction of its
-// own, so it is called where none is open, before a decision. Decisions read memory only and may be
-// made anywhere, inside a transaction too; they may be a moment old, which is why the transaction
-// that books compares versions or looks again.
+// indexed statement when nothing has, everything the first time. It only ever takes in what is
+// committed, so it needs a read-only transaction: its own, or the caller's. Decisions read memory
+// only and may be made anywhere, inside a writing transaction too; they may be a moment old, which
+// is why the transaction that books compares versions or looks again.
 //
-// One for each control plane: made with the module, shared by its methods and reconcilers, bound to
-// the database when the module starts. Thread-safe. The index's lock is never held across a
-// statement or a commit.
+// One for each control plane: made with the module, shared by its methods and reconcilers.
+// Thread-safe; several threads may catch up at once. The lock is never held across a statement or a
+// commit.
 #pragma once
 
-#include <functional>
-#include <mutex>
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "core/guarded.h"
 #include "modules/capacity/placement/placement_index.h"
@@ -25,25 +24,33 @@ namespace compute::capacity {
 
 class LivePlacement {
 public:
-    // Once, by the module's on_start. What is given outlives this.
-    void bind(store::Database& database, const Clock& clock);
-
-    // INTERNAL_ERROR before bind(), INVALID_STATE inside a transaction.
-    void catch_up();
+    // INVALID_STATE when a transaction is open on this thread.
+    void catch_up(store::Database& database, const Clock& clock);
+    // In a read-only transaction; INTERNAL_ERROR in any other, which could see what is not
+    // committed.
+    void catch_up(store::Transaction& tx, const Clock& clock);
 
     // Any call of the index, under its lock: `live.with([&](PlacementIndex& index) { ... })`. No
     // database inside.
     template <class Function>
     decltype(auto) with(Function&& function) {
-        return index_.with(std::forward<Function>(function));
+        return state_.with([&](State& state) -> decltype(auto) {
+            return std::forward<Function>(function)(state.index);
+        });
     }
 
 private:
-    store::Database* database_ = nullptr;
-    const Clock* clock_ = nullptr;
-    Guarded<PlacementIndex> index_;
-    std::mutex reading_;      // one reader at a time: they would read the same rows
-    std::int64_t mark_ = -1;  // guarded by reading_: everything committed below it is in
+    // Everything that was visible in this snapshot is in the index. SQLite: the last change;
+    // PostgreSQL: the snapshot's text, for transactions that were under way in it end later.
+    struct Mark {
+        std::int64_t lowest_open = 0;
+        std::string snapshot;
+    };
+    struct State {
+        PlacementIndex index;
+        std::optional<Mark> mark;
+    };
+    Guarded<State> state_;
 };
 
 }  // namespace compute::capacity

@@ -88,9 +88,6 @@ constexpr store::Sql kRemove(
     REMOVE_NODE NEXT_CHANGE_SQLITE IF_VERSION, REMOVE_NODE NEXT_CHANGE_POSTGRES IF_VERSION
 );
 constexpr store::Sql kDeleteGpus("delete from node_gpus where tenant_id = $1 and node_id = $2");
-constexpr store::Sql kForgetExpected(
-    "update expected_nodes set node_id = null where tenant_id = $1 and node_id = $2"
-);
 
 #define MARK "update nodes set version = version + 1, changed_in = "
 constexpr store::Sql kMark(
@@ -104,6 +101,13 @@ constexpr store::Sql kCompareAndMark(
 constexpr store::Sql kSelectGpus(
     "select uuid, gpu_index, model, memory_mib, pci_bus_id, numa, health, health_since, xid, "
     "present from node_gpus where tenant_id = $1 and node_id = $2 order by gpu_index, uuid"
+);
+#define SELECT_GPUS_OF_NODES                                                                   \
+    "select uuid, gpu_index, model, memory_mib, pci_bus_id, numa, health, health_since, xid, " \
+    "present, node_id from node_gpus where tenant_id = $1 and node_id "
+constexpr store::Sql kSelectGpusOfNodes(
+    SELECT_GPUS_OF_NODES "in (select value from json_each($2)) order by gpu_index, uuid",
+    SELECT_GPUS_OF_NODES "= any(cast($2 as text[])) order by gpu_index, uuid"
 );
 constexpr store::Sql kInsertGpu(
     "insert into node_gpus (node_id, tenant_id, uuid, gpu_index, model, memory_mib, pci_bus_id, "
@@ -295,7 +299,6 @@ bool remove_node_row(store::Transaction& tx, const Node& node) {
         return false;
     }
     tx.execute(kDeleteGpus, {node.tenant_id, node.id});
-    tx.execute(kForgetExpected, {node.tenant_id, node.id});
     return true;
 }
 
@@ -313,6 +316,21 @@ std::vector<NodeGpu> gpus_of(store::Transaction& tx, const TenantId& tenant, con
     std::vector<NodeGpu> gpus;
     for (const store::Row& row : tx.query(kSelectGpus, {tenant, id})) {
         gpus.push_back(read_gpu(row));
+    }
+    return gpus;
+}
+
+std::map<NodeId, std::vector<NodeGpu>> gpus_of_nodes(
+    store::Transaction& tx, const TenantId& tenant, const std::vector<Node>& nodes
+) {
+    store::TextList ids;
+    for (const Node& node : nodes) {
+        ids.emplace_back(node.id.str());
+    }
+    constexpr std::size_t kNodeColumn = 10;
+    std::map<NodeId, std::vector<NodeGpu>> gpus;
+    for (const store::Row& row : tx.query(kSelectGpusOfNodes, {tenant, std::move(ids)})) {
+        gpus[NodeId(row.get_text(kNodeColumn))].push_back(read_gpu(row));
     }
     return gpus;
 }

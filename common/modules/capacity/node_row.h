@@ -123,6 +123,10 @@ void mark_node_changed(store::Transaction& tx, const TenantId& tenant, const Nod
 [[nodiscard]] std::vector<NodeGpu> gpus_of(
     store::Transaction& tx, const TenantId& tenant, const NodeId& id
 );
+// Of many nodes of one tenant, in one statement; nodes without GPUs are not in it.
+[[nodiscard]] std::map<NodeId, std::vector<NodeGpu>> gpus_of_nodes(
+    store::Transaction& tx, const TenantId& tenant, const std::vector<Node>& nodes
+);
 // CONFLICT when a card is registered with another node.
 void insert_gpus(
     store::Transaction& tx,

@@ -17,22 +17,6 @@ constexpr method::Kind kRead = method::Kind::Read;
 constexpr method::Kind kMutation = method::Kind::Mutation;
 
 constexpr PlannedRow kRows[] = {
-    {"nodes/createToken", kMutation, "compute:nodes:enroll", "pool", 2},
-    {"nodes/get", kRead, "compute:nodes:read", "node", 2},
-    {"nodes/list", kRead, "compute:nodes:list", "tenant", 2},
-    {"nodes/update", kMutation, "compute:nodes:update", "node", 2},
-    {"nodes/setSchedulable", kMutation, "compute:nodes:drain", "node", 2},
-    {"nodes/resetGpu", kMutation, "compute:nodes:update", "node", 2},
-    {"nodes/remove", kMutation, "compute:nodes:remove", "node", 2},
-    {"quotas/set", kMutation, "compute:quotas:set", "project", 2},
-    {"quotas/get", kRead, "compute:quotas:read", "tenant", 2},
-    {"quotas/list", kRead, "compute:quotas:read", "tenant", 2},
-    {"reservations/create", kMutation, "compute:reservations:create", "reservation", 2},
-    {"reservations/preview", kRead, "compute:reservations:read", "tenant", 2},
-    {"reservations/get", kRead, "compute:reservations:read", "reservation", 2},
-    {"reservations/list", kRead, "compute:reservations:list", "tenant", 2},
-    {"reservations/extend", kMutation, "compute:reservations:extend", "reservation", 2},
-    {"reservations/release", kMutation, "compute:reservations:release", "reservation", 2},
     {"instances/create", kMutation, "compute:instances:create", "instance", 3},
     {"instances/stop", kMutation, "compute:instances:stop", "instance", 3},
     {"instances/get", kRead, "compute:instances:read", "instance", 3},
@@ -45,11 +29,6 @@ constexpr PlannedRow kRows[] = {
 };
 
 std::vector<method::MethodRow::Alternative> alternatives_of(std::string_view path) {
-    if (path == "quotas/set") {
-        // A tenant's own limits are decided on the fleet: an administrator of the tenant must not
-        // be able to raise them.
-        return {{"compute:quotas:set", "fleet"}};
-    }
     if (path == "tunnels/open") {
         return {{"compute:tunnels:open", "sandbox"}, {"compute:nodes:console", "node"}};
     }

@@ -100,14 +100,18 @@ Pool read_pool(const store::Row& row) {
     return pool;
 }
 
+void insert_shares(store::Transaction& tx, const Pool& pool) {
+    const std::vector<std::string>& tenants = pool.settings.shared_with;
+    if (!tenants.empty()) {
+        tx.defer(kInsertShares, {pool.id, store::TextList(tenants.begin(), tenants.end())});
+    }
+}
+
 // The lists that SQL sees beside the row; the caller's transaction makes it all one change.
 void write_lists(store::Transaction& tx, const Pool& pool, ChangedLists lists) {
-    const std::vector<std::string>& tenants = pool.settings.shared_with;
     if (lists.has_shares) {
-        tx.execute(kDeleteShares, {pool.id});
-    }
-    if (lists.has_shares && !tenants.empty()) {
-        tx.execute(kInsertShares, {pool.id, store::TextList(tenants.begin(), tenants.end())});
+        tx.defer(kDeleteShares, {pool.id});
+        insert_shares(tx, pool);
     }
     if (lists.has_nodes) {
         write_expected_nodes(tx, pool);
@@ -192,7 +196,9 @@ bool insert_pool(store::Transaction& tx, const Pool& pool) {
     if (inserted == 0) {
         return false;
     }
-    write_lists(tx, pool, {});
+    // The pool is new: there are no lists to replace.
+    insert_shares(tx, pool);
+    declare_nodes(tx, pool);
     return true;
 }
 
@@ -228,7 +234,7 @@ bool mark_pool_deleted(store::Transaction& tx, const Pool& pool) {
     if (tx.execute(kMarkDeleted, {pool.tenant_id, pool.id, pool.version, pool.deleted_at}) == 0) {
         return false;
     }
-    tx.execute(kDeleteShares, {pool.id});
+    tx.defer(kDeleteShares, {pool.id});
     remove_expected_nodes(tx, pool);
     return true;
 }

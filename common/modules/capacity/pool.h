@@ -8,13 +8,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "capacity/pool_settings.h"
 #include "core/clock.h"
 #include "core/ids.h"
 #include "method/context.h"
@@ -26,37 +26,6 @@ using PoolId = StrongId<struct PoolTag>;
 
 inline constexpr const char* kPoolType = "pool";
 inline constexpr const char* kPoolPrefix = "pool_";
-inline constexpr const char* kEveryTenant = "*";  // in sharedWith
-
-struct NodeGroup {
-    std::string names;  // bracket list, canonical once stored
-    std::string gpu_model;
-    std::int64_t gpu_count = 0;
-    std::int64_t cpu_milli = 0;
-    std::int64_t memory_mib = 0;
-    std::optional<std::string> fabric;
-    std::map<std::string, std::string> labels;
-    std::vector<std::string> expanded;  // the names, once checked; empty in groups read from a row
-
-    static NodeGroup decode(const Json& value);
-    [[nodiscard]] bool is_same(const NodeGroup& other) const;  // whatever is expanded
-};
-
-// What a tenant says about a pool beside its name.
-struct PoolSettings {
-    std::optional<std::string> description;
-    std::map<std::string, std::string> labels;
-    std::string packing = "pack";   // pack | spread
-    std::string sharing = "whole";  // whole | fraction
-    std::int64_t fraction_step_milli = 100;
-    std::int64_t max_duration_seconds = 30 * 86'400;
-    std::int64_t cleanup_seconds = 60;
-    std::vector<std::string> shared_with;
-    std::int64_t disconnected_after_seconds = 20;
-    std::int64_t lost_after_seconds = 120;
-    std::string queue = "fill";  // strict | fill
-    std::vector<NodeGroup> node_groups;
-};
 
 struct Pool {
     PoolId id;
@@ -71,14 +40,6 @@ struct Pool {
     std::optional<std::string> request_hash;  // of the create, when it carried an idempotency key
 };
 
-// The rules that no schema states; INVALID_INPUT naming the field. The first two bring the lists
-// into their stored spelling and expand the names, which takes time: they run when input is
-// validated, before a transaction is open.
-void check_node_groups(std::vector<NodeGroup>& groups);
-void check_shares(std::vector<std::string>& tenants, const TenantId& owner);
-void check_limits(const PoolSettings& settings);
-
-[[nodiscard]] Json node_groups_json(const std::vector<NodeGroup>& groups);
 // The pool as `viewer` may see it: to others than the owner `shared` is true and the owner's own
 // lists are left out.
 [[nodiscard]] Json pool_json(const Pool& pool, const TenantId& viewer);

@@ -13,53 +13,10 @@ struct CreateInput : PoolSettings {
 };
 
 schema::Manifest<CreateInput> create_manifest() {
-    using Labels = std::map<std::string, std::string>;
-    const PoolShapes shapes = pool_shapes();
     schema::Manifest<CreateInput> manifest;
     manifest.required("tenantId", &CreateInput::tenant_id, schema::tenant_id());
     manifest.required("name", &CreateInput::name, schema::name());
-    manifest.optional<std::string>("description", &CreateInput::description, description_shape());
-    manifest.defaulted<Labels>("labels", &CreateInput::labels, schema::labels());
-    manifest.defaulted<std::string>(
-        "packing", &CreateInput::packing, shapes.packing, "default pack"
-    );
-    manifest.defaulted<std::string>(
-        "sharing", &CreateInput::sharing, shapes.sharing, "default whole"
-    );
-    manifest.defaulted<std::int64_t>(
-        "fractionStepMilli",
-        &CreateInput::fraction_step_milli,
-        shapes.fraction_step_milli,
-        "default 100"
-    );
-    manifest.defaulted<std::int64_t>(
-        "maxDurationSeconds",
-        &CreateInput::max_duration_seconds,
-        shapes.max_duration_seconds,
-        "default 2592000"
-    );
-    manifest.defaulted<std::int64_t>(
-        "cleanupSeconds", &CreateInput::cleanup_seconds, shapes.cleanup_seconds, "default 60"
-    );
-    manifest.defaulted<std::vector<std::string>>(
-        "sharedWith", &CreateInput::shared_with, shapes.shared_with, "tenants, or \"*\" alone"
-    );
-    manifest.defaulted<std::int64_t>(
-        "disconnectedAfterSeconds",
-        &CreateInput::disconnected_after_seconds,
-        shapes.disconnected_after_seconds,
-        "default 20"
-    );
-    manifest.defaulted<std::int64_t>(
-        "lostAfterSeconds",
-        &CreateInput::lost_after_seconds,
-        shapes.lost_after_seconds,
-        "default 120; at least disconnectedAfterSeconds + 40"
-    );
-    manifest.defaulted<std::string>("queue", &CreateInput::queue, shapes.queue, "default fill");
-    manifest.defaulted<std::vector<NodeGroup>>(
-        "nodeGroups", &CreateInput::node_groups, shapes.node_groups, "the nodes expected to join"
-    );
+    add_pool_settings(manifest);
     manifest.optional(
         "idempotencyKey",
         &CreateInput::idempotency_key,
@@ -155,7 +112,9 @@ method::MethodEntry pools_create() {
         return input;
     };
     create.handler = handle;
-    create.admission.emplace().prepare = prepare;
+    create.admission.emplace();
+    create.admission->prepares = method::Prepares::Lookup;
+    create.admission->prepare = prepare;
     return {
         "pools",
         "create",

@@ -16,18 +16,19 @@ Json handle(method::Context& context, PoolInput& input) {
         return kDeleted;  // repeating a delete is the same success, without a second event
     }
     Pool pool = get_pool(tx, input.tenant_id, input.pool_id, Reach::Own);
-    const std::int64_t nodes = count_joined_nodes(tx, pool.tenant_id, pool.id);
-    if (nodes > 0) {
-        throw ComputeError(
-            ErrorCode::InvalidState, "poolId: the pool still has nodes", Json{{"nodes", nodes}}
-        );
-    }
     pool.deleted_at = pool.updated_at = context.now();
     if (!mark_pool_deleted(tx, pool)) {
         throw ComputeError(
             ErrorCode::Conflict,
             "the pool has changed meanwhile",
             Json{{"reason", "concurrent-change"}}
+        );
+    }
+    // After the write, which waits for a node that is just joining; a refusal undoes it.
+    const std::int64_t nodes = count_joined_nodes(tx, pool.tenant_id, pool.id);
+    if (nodes > 0) {
+        throw ComputeError(
+            ErrorCode::InvalidState, "poolId: the pool still has nodes", Json{{"nodes", nodes}}
         );
     }
     ++pool.version;

@@ -100,7 +100,9 @@ method::MethodEntry projects_create() {
     };
     create.input(create_manifest());
     create.handler = handle;
-    create.admission.emplace().prepare = prepare;
+    create.admission.emplace();
+    create.admission->prepares = method::Prepares::Lookup;
+    create.admission->prepare = prepare;
     return {
         "projects",
         "create",

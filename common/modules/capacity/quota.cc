@@ -18,8 +18,10 @@ constexpr store::Sql kSelectPage(
     "select " QUOTA_COLUMNS
     "from quotas where tenant_id = $1 and limits <> '{}' "
     "and (cast($2 as text) is null or project_id = $2) "
-    "and (cast($3 as text) is null or (project_id, pool_id, gpu_model) > ($3, $4, $5)) "
-    "order by project_id, pool_id, gpu_model limit $6"
+    "and (cast($3 as text) is null or pool_id = $3) "
+    "and (cast($4 as text) is null or gpu_model = $4) "
+    "and (cast($5 as text) is null or (project_id, pool_id, gpu_model) > ($5, $6, $7)) "
+    "order by project_id, pool_id, gpu_model limit $8"
 );
 constexpr store::Sql kInsert("insert into quotas (" QUOTA_COLUMNS
                              ") values ($1, $2, $3, $4, $5, 1, $6, $7, $7) on conflict do nothing");
@@ -44,12 +46,6 @@ Quota read_quota(const store::Row& row) {
 
 }  // namespace
 
-const std::vector<std::string>& quota_resources() {
-    static const std::vector<std::string> kResources{
-        kGpuMilli, kGpuHours, "reservations", "instances", "sandboxes", "volumeMib", "tunnels"};
-    return kResources;
-}
-
 std::optional<Quota> find_quota(store::Transaction& tx, const QuotaScope& scope) {
     const auto row =
         tx.find_row(kSelect, {scope.tenant_id, scope.project_id, scope.pool_id, scope.gpu_model});
@@ -67,6 +63,8 @@ std::vector<Quota> list_quotas(
              kSelectPage,
              {tenant,
               filter.project_id,
+              filter.pool_id,
+              filter.gpu_model,
               after(&QuotaScope::project_id),
               after(&QuotaScope::pool_id),
               after(&QuotaScope::gpu_model),

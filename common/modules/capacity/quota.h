@@ -12,10 +12,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "capacity/quota_limits.h"
 #include "core/clock.h"
 #include "core/ids.h"
 #include "modules/capacity/pool.h"
@@ -23,16 +25,6 @@
 #include "store/database.h"
 
 namespace compute::capacity {
-
-// Resource name to limit; a resource without an entry has none. `gpuMilli` is the peak at any
-// instant, `gpuHoursCommitted` the GPU hours of all claims that are not over.
-using Limits = std::map<std::string, std::int64_t>;
-
-inline constexpr const char* kGpuMilli = "gpuMilli";
-inline constexpr const char* kGpuHours = "gpuHoursCommitted";
-
-// All resources, in the order they are tested and shown.
-[[nodiscard]] const std::vector<std::string>& quota_resources();
 
 // What a quota is about. Empty: the tenant itself; every pool; every model.
 struct QuotaScope {
@@ -50,6 +42,13 @@ struct Quota {
     EpochMs created_at = 0;
     EpochMs updated_at = 0;
 };
+
+// The quota of a scope that was never given one.
+[[nodiscard]] inline Quota unset_quota(QuotaScope scope) {
+    Quota quota;
+    quota.scope = std::move(scope);
+    return quota;
+}
 
 // A claim about to be inserted or changed.
 struct QuotaRequest {
@@ -90,8 +89,10 @@ struct Usage {
 
 [[nodiscard]] std::optional<Quota> find_quota(store::Transaction& tx, const QuotaScope& scope);
 struct QuotaFilter {
-    std::optional<std::string> project_id;  // "": the tenant's own
-    std::optional<QuotaScope> after;        // the page behind this one
+    std::optional<std::string> project_id;
+    std::optional<std::string> pool_id;
+    std::optional<std::string> gpu_model;
+    std::optional<QuotaScope> after;  // the page behind this one
     std::int64_t limit = 50;
 };
 // Those that limit something: the tenant's own first, then by project, pool and model.

@@ -27,8 +27,8 @@ constexpr store::Sql kSelectScopes(
 // every one.
 #define BOOKED_IN_SCOPE                                                                         \
     "b.tenant_id = $1 and b.parent_id is null and b.gpu_uuid is not null "                      \
-    "and ($2 = '' or exists (select 1 from reservations r where r.id = b.holder_id and "        \
-    "r.tenant_id = $1 and r.project_id = $2)) "                                                 \
+    "and ($2 = '' or exists (select 1 from reservations h where h.id = b.holder_id and "        \
+    "h.tenant_id = $1 and h.project_id = $2)) "                                                 \
     "and ($3 = '' or b.pool_id = $3) "                                                          \
     "and ($4 = '' or exists (select 1 from node_gpus g where g.node_id = b.node_id and g.uuid " \
     "= b.gpu_uuid and g.model = $4)) "
@@ -45,17 +45,21 @@ constexpr store::Sql kSelectPending(
     "select r.requested_start, r.duration_seconds, r.cleanup_seconds, r.gpu_count * r.gpu_milli, "
     "r.request from reservations r where r.state = 'pending' and " CLAIMS_IN_SCOPE
 );
-// Claims with a place: how many, and their GPU milli times seconds.
+// Claims with a place: how many, and their GPU milli times seconds. The states are spelled as the
+// index of charged claims has them, or SQLite would not use it.
+#define PLACED "r.state in ('pending', 'placed', 'active') and r.state <> 'pending' "
 constexpr store::Sql kTally(
     "select count(*), cast(coalesce(sum(r.gpu_count * r.gpu_milli * ((r.ends_at - r.starts_at) / "
-    "1000)), 0) as bigint) from reservations r where r.state in ('placed', 'active') "
-    "and $4 = '' and " CLAIMS_IN_SCOPE
+    "1000)), 0) as bigint) from reservations r where " PLACED "and $4 = '' and " CLAIMS_IN_SCOPE
 );
-// The same of what they hold of one model.
+// The same of what they hold of one model. A card that was lost is held no more: its booking ends
+// before the claim.
 constexpr store::Sql kTallyOfModel(
-    "select count(distinct r.id), cast(coalesce(sum(b.milli * ((r.ends_at - r.starts_at) / "
-    "1000)), 0) as bigint) from bookings b join reservations r on r.id = b.holder_id "
-    "and r.tenant_id = b.tenant_id and r.state in ('placed', 'active') where " BOOKED_IN_SCOPE
+    "select count(*), cast(coalesce(sum(c.milli * c.seconds), 0) as bigint) from ("
+    "select (r.ends_at - r.starts_at) / 1000 as seconds, "
+    "(select sum(b.milli) from bookings b where b.holder_id = r.id and b.ends_at >= r.ends_at "
+    "and " BOOKED_IN_SCOPE ") as milli from reservations r where " PLACED "and " CLAIMS_IN_SCOPE
+    ") c where c.milli > 0"
 );
 
 // Capacity that is charged for a while.

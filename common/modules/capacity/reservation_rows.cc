@@ -72,6 +72,13 @@ constexpr store::Sql kPending(
 constexpr store::Sql kPoolsWithPending(
     "select distinct pool_id from reservations where state = 'pending' order by pool_id"
 );
+constexpr store::Sql kLastTurn(
+    "select max(queued_at) from reservations where pool_id = $1 and state in ('placed', 'active')"
+);
+constexpr store::Sql kNoteAttempt(
+    "update reservations set explanation = $3, skipped_at = $4 where tenant_id = $1 and id = $2 "
+    "and state = 'pending'"
+);
 constexpr store::Sql kPosition(
     "select count(*) from reservations where pool_id = $1 and state = 'pending' and (queued_at < "
     "$2 or (queued_at = $2 and id < $3))"
@@ -320,6 +327,19 @@ std::vector<PoolId> pools_with_pending(store::Transaction& tx) {
         pools.emplace_back(row.get_text(0));
     }
     return pools;
+}
+
+std::optional<EpochMs> last_placed_turn(store::Transaction& tx, const PoolId& pool) {
+    return tx.get_row(kLastTurn, {pool}).find_int(0);
+}
+
+void note_attempt(
+    store::Transaction& tx,
+    const Reservation& reservation,
+    const std::optional<std::string>& explanation,
+    const std::optional<EpochMs>& skipped_at
+) {
+    tx.defer(kNoteAttempt, {reservation.tenant_id, reservation.id, explanation, skipped_at});
 }
 
 std::int64_t queue_position(store::Transaction& tx, const Reservation& reservation) {

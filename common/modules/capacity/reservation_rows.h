@@ -72,6 +72,17 @@ struct ReservationRef {
     store::Transaction& tx, const PoolId& pool, const Reservation* after, int limit
 );
 [[nodiscard]] std::vector<PoolId> pools_with_pending(store::Transaction& tx);
+// The latest turn of those that have been placed and are not over: pending ones with an earlier
+// turn have been passed.
+[[nodiscard]] std::optional<EpochMs> last_placed_turn(store::Transaction& tx, const PoolId& pool);
+// What an attempt to place a pending one found; leaves its version alone, so that nobody who is
+// about to change it is disturbed.
+void note_attempt(
+    store::Transaction& tx,
+    const Reservation& reservation,
+    const std::optional<std::string>& explanation,
+    const std::optional<EpochMs>& skipped_at
+);
 // How many of the pool are before it, plus one.
 [[nodiscard]] std::int64_t queue_position(store::Transaction& tx, const Reservation& reservation);
 

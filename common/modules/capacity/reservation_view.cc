@@ -178,6 +178,26 @@ void publish_reservation(
     );
 }
 
+outbox::EventFamily reservation_events() {
+    return {
+        .name = "reservation",
+        .subject = "reservation/{id}",
+        .module = "capacity",
+        .description =
+            "A reservation waits, has a place, began, was extended, lost or got back "
+            "GPUs, or is over.",
+        .types = {
+            "reservation.pending",
+            "reservation.placed",
+            "reservation.active",
+            "reservation.extended",
+            "reservation.degraded",
+            "reservation.unplaced",
+            "reservation.ended",
+            "reservation.released",
+            "reservation.failed"}};
+}
+
 std::vector<NodeId> nodes_of(const std::vector<Booking>& bookings) {
     std::vector<NodeId> nodes;
     for (const Booking& booking : bookings) {

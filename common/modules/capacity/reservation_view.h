@@ -46,6 +46,7 @@ void publish_reservation(
     const std::string& type,
     const std::vector<NodeId>& nodes
 );
+[[nodiscard]] outbox::EventFamily reservation_events();
 [[nodiscard]] std::vector<NodeId> nodes_of(const std::vector<Booking>& bookings);
 
 }  // namespace compute::capacity

@@ -27,6 +27,10 @@
 
 namespace compute::capacity {
 
+// How candidates are compared. The product places by ThreeTerms; the others are what it is measured
+// against.
+enum class CostRule { ThreeTerms, FirstFit, BestFit };
+
 enum class GpuHealth { Healthy, Degraded, Missing, Failed };
 
 struct GpuState {
@@ -72,13 +76,12 @@ public:
     PlacementIndex(PlacementIndex&&) noexcept;
     PlacementIndex& operator=(PlacementIndex&&) noexcept;
 
-    // Replaces the node, if `state.version` is newer than what is known; holds that a later version
-    // than this includes, or that are not committed, stay on top. Returns whether it did.
+    // Replaces the node, if `state.version` is newer than what is known of it; holds that a later
+    // version than this includes, or that are not committed, stay on top. Returns whether it did.
     bool put_node(const NodeState& state);
-    void remove_node(const std::string& node_id);
+    // From `version` on; older readings of it are refused from then on.
+    void remove_node(const std::string& node_id, std::int64_t version);
     [[nodiscard]] std::optional<std::int64_t> find_version(const std::string& node_id) const;
-    // Whether a later version is known to be committed than the one that is here: read it again.
-    [[nodiscard]] std::vector<std::string> stale_nodes() const;
     [[nodiscard]] std::size_t count_nodes() const;
 
     // Where the claim fits in its window; otherwise why not. Holds nothing.
@@ -103,19 +106,21 @@ public:
         const std::string& pool_id, const PlacementRequest& request, EpochMs not_before
     );
     // Whether what stands in the pool could hold it, idle, with every node ready and enabled.
-    [[nodiscard]] bool could_ever_fit(const std::string& pool_id, const PlacementRequest& request)
-        const;
+    [[nodiscard]] bool could_ever_fit(const std::string& pool_id, const PlacementRequest& request);
     [[nodiscard]] ExtendResult check_extend(
         const std::vector<PlannedBooking>& held, EpochMs from, EpochMs to
     ) const;
     // By model, in order.
     [[nodiscard]] std::vector<ModelCapacity> summarize(
         const std::string& pool_id, EpochMs from, EpochMs to
-    ) const;
+    );
 
     // Tells the cost what is asked for these days (once for each claim, placed or not): which
     // models are named, and how much CPU and memory go with a GPU. Fades with time, half in a day.
     void note_demand(const std::string& pool_id, const PlacementRequest& request, EpochMs at);
+
+    // For measurements; ThreeTerms from the start.
+    void compare_by(CostRule rule);
 
 private:
     struct Impl;

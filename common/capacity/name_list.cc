@@ -1,4 +1,4 @@
-#include "modules/capacity/name_list.h"
+#include "capacity/name_list.h"
 
 #include <algorithm>
 #include <charconv>

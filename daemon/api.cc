@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent_protocol/frame.h"
 #include "core/json.h"
 #include "daemon/metrics.h"
 
@@ -30,6 +31,7 @@ Json parse_input(const std::string& body) {
 
 Api::Api(Compute& compute, Health& health, Offer offer) : compute_(compute), health_(health) {
     const config::Config& config = compute.config();
+    agents_target_ = config.base_path + std::string(agent_protocol::kConnectPath);
     if (config.limits.requests_per_second > 0) {
         rate_limit_.emplace(config.limits.requests_per_second, compute.runtime().clock);
     }
@@ -40,8 +42,16 @@ Api::Api(Compute& compute, Health& health, Offer offer) : compute_(compute), hea
     }
 }
 
+http::UpgradeHandler* Api::find_upgrade(std::string_view target) const {
+    return target == agents_target_ ? agents_ : nullptr;
+}
+
 std::optional<http::RouteKind> Api::find_route(std::string_view target, bool is_admin) const {
     if (target == kHealth || target == kReady || target == kMetrics) {
+        return http::RouteKind::Plain;
+    }
+    // Without an Upgrade there is nothing behind it but the advice to ask for one.
+    if (!is_admin && agents_ != nullptr && target == agents_target_) {
         return http::RouteKind::Plain;
     }
     if (!is_admin && methods_.find(target) != methods_.end()) {
@@ -97,6 +107,12 @@ http::Answer Api::ready_answer() {
 }
 
 http::Answer Api::handle_plain(const http::Request& request) {
+    if (request.target == agents_target_) {
+        return http::error_answer(ComputeError(
+            ErrorCode::InvalidInput,
+            "upgrade: Required, " + std::string(agent_protocol::kUpgradeProtocol)
+        ));
+    }
     if (request.target == kReady) {
         return ready_answer();
     }

@@ -29,6 +29,10 @@ public:
         server_stats_ = std::move(stats);
     }
 
+    // Who takes the connections of agents; set before requests come. Outlives the server.
+    void set_agents(http::UpgradeHandler& agents) { agents_ = &agents; }
+
+    [[nodiscard]] http::UpgradeHandler* find_upgrade(std::string_view target) const override;
     [[nodiscard]] std::optional<http::RouteKind> find_route(std::string_view target, bool is_admin)
         const override;
     [[nodiscard]] http::Answer handle(const http::Request& request) override;
@@ -48,6 +52,8 @@ private:
 
     Compute& compute_;
     Health& health_;
+    std::string agents_target_;
+    http::UpgradeHandler* agents_ = nullptr;
     std::unordered_map<std::string, std::string, TextHash, std::equal_to<>>
         methods_;  // target -> method path
     std::optional<RateLimit> rate_limit_;

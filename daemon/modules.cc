@@ -6,6 +6,7 @@
 #include "daemon/plugins.h"
 #include "modules/capacity/capacity.h"
 #include "modules/events/events.h"
+#include "modules/fleet/fleet.h"
 #include "modules/iam/audit_module.h"
 
 namespace compute::daemon {
@@ -15,6 +16,7 @@ std::vector<method::Module> built_in_modules(const config::Config& config) {
     modules.push_back(iam_methods::audit_module());
     modules.push_back(events::events_module(config));
     modules.push_back(capacity::capacity_module());
+    modules.push_back(fleet::fleet_module());
     return modules;
 }
 

@@ -21,6 +21,42 @@ ComputeError file_fault(const std::string& path, const char* step) {
     );
 }
 
+// Makes place for the token file. Beside an embedded database an old one can only be what a dead
+// start left: its token was never made. In a working directory it may be another deployment's.
+void make_place(const std::string& path, store::Engine engine) {
+    if (engine == store::Engine::Sqlite) {
+        ::unlink(path.c_str());
+    } else {
+        ::rename(path.c_str(), (path + ".old").c_str());
+    }
+}
+
+// False when there are identities already.
+bool make_root_token(Compute& compute, const std::string& path) {
+    const method::Runtime& runtime = compute.runtime();
+    bool was_created = false;
+    compute.database().write(
+        [&](store::Transaction& tx) {
+            was_created = false;
+            const auto token = iam::local::bootstrap_root(
+                tx, runtime.clock, runtime.rng, compute.config().iam.root_tenant
+            );
+            if (!token) {
+                return;
+            }
+            // The file before the commit. If the process dies in between, the token in the file was
+            // never made and there is still no identity: the next start replaces the file.
+            make_place(path, tx.engine());
+            if (!config::create_secret_file(path, token->token, runtime.rng)) {
+                throw invalid_config(path + ": another process writes it right now");
+            }
+            was_created = true;
+        },
+        store::Purpose::Background
+    );
+    return was_created;
+}
+
 }  // namespace
 
 void check_listener(const config::Config& config) {
@@ -54,25 +90,21 @@ std::optional<RootToken> ensure_root_token(Compute& compute) {
     if (config.iam.mode != "local" || !path) {
         return std::nullopt;
     }
-    const method::Runtime& runtime = compute.runtime();
     bool was_created = false;
-    compute.database().write(
-        [&](store::Transaction& tx) {
-            const auto token =
-                iam::local::bootstrap_root(tx, runtime.clock, runtime.rng, config.iam.root_tenant);
-            if (!token) {
-                return;
-            }
-            // The file before the commit. If the process dies in between, the token in the file was
-            // never made and there is still no identity: the next start replaces the file.
-            ::unlink(path->c_str());
-            if (!config::create_secret_file(*path, token->token, runtime.rng)) {
-                throw invalid_config(*path + ": another process writes it right now");
-            }
-            was_created = true;
-        },
-        store::Purpose::Background
-    );
+    try {
+        was_created = make_root_token(compute, *path);
+    } catch (const ComputeError& error) {
+        // Beside an embedded database nothing else could be written either.
+        if (compute.database().engine() == store::Engine::Sqlite ||
+            error.code() != ErrorCode::InvalidConfig) {
+            throw;
+        }
+        compute.runtime().log.warning(
+            "serve.no_root_token",
+            {{"reason", error.message()},
+             {"hint", "start serve once in a folder it may write to, or use iam apply"}}
+        );
+    }
     if (!was_created && ::access(path->c_str(), F_OK) != 0) {
         return std::nullopt;
     }

@@ -25,8 +25,9 @@ struct RootToken {
     bool was_created = false;
 };
 // With no identity in the embedded IAM, makes the root identity and writes its token to
-// `<database>.root-token` (0600). Returns where the token is when there is such a file; nullopt on
-// PostgreSQL and with a remote IAM.
+// config::find_root_token_file() (0600). Returns where the token is when there is such a file;
+// nullopt with a remote IAM. Of several processes on one PostgreSQL the first makes it, where it
+// runs; one that may not write there starts without and says so in the log.
 [[nodiscard]] std::optional<RootToken> ensure_root_token(Compute& compute);
 
 // Replaces `path` by a file with this text, all or nothing.

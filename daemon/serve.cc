@@ -19,6 +19,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "crypto/crypto.h"
+#include "daemon/agents/endpoint.h"
 #include "daemon/api.h"
 #include "daemon/compute.h"
 #include "daemon/health.h"
@@ -139,7 +140,8 @@ private:
     std::optional<RootToken> root_token_;
     std::unique_ptr<Health> health_;
     std::unique_ptr<Api> api_;
-    std::shared_ptr<http::TlsContext> tls_;  // shared with the listener
+    std::unique_ptr<agents::AgentEndpoint> agents_;  // with the api role
+    std::shared_ptr<http::TlsContext> tls_;          // shared with the listener
     std::unique_ptr<http::HttpServer> server_;
     std::unique_ptr<ReconcilerRunner> own_runner_;  // in every process
     std::unique_ptr<ReconcilerRunner> runner_;      // with the controllers role
@@ -172,6 +174,13 @@ void Process::start_server() {
     api_ = std::make_unique<Api>(
         *compute_, *health_, has_api ? Api::Offer::Methods : Api::Offer::HealthOnly
     );
+    if (has_api) {
+        agents_ = std::make_unique<agents::AgentEndpoint>(
+            compute_->runtime(),
+            agents::EndpointOptions{.process = process_name(clock_), .limits = {}}
+        );
+        api_->set_agents(*agents_);
+    }
     if (!config.tls.cert.empty()) {
         tls_ = std::make_shared<http::TlsContext>(config.tls.cert, config.tls.key);
     }
@@ -317,6 +326,9 @@ void Process::stop() {
         worker->begin_stop();
     }
     server_->finish_stop(patience);
+    if (agents_) {
+        agents_->stop();
+    }
     for (const auto& worker : workers_) {
         worker->finish_stop();
     }

@@ -39,7 +39,6 @@ Scheduler::Scheduler(ServerOptions options, Handler& handler, Clock& clock, Rng&
       clock_(clock),
       rng_(rng),
       log_(log),
-      adapter_(options_.limits.idle_timeout),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     try {

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 
 #include "core/ids.h"
+#include "daemon/http/answer_writer.h"
 #include "daemon/http/scheduler.h"
 
 namespace compute::daemon::http {
@@ -105,7 +106,7 @@ Scheduler::Progress Scheduler::on_head(Connection& connection) {
     connection.must_close =
         head.minor_version == 0 || head.has_token("connection", "close") || is_stopping_;
     connection.refusal.reset();
-    connection.upgrade = find_upgrade(head, handler_);
+    connection.upgrade = connection.peer.is_admin ? nullptr : find_upgrade(head, handler_);
     if (connection.upgrade != nullptr) {
         request.target = head.target;
         request.credential = find_credential(head);
@@ -120,7 +121,7 @@ Scheduler::Progress Scheduler::on_head(Connection& connection) {
                                    (is_body_coming && head.has_token("expect", "100-continue"));
         if (is_unreadable) {
             connection.must_close = true;
-            return answer_inline(connection, std::move(*verdict.refusal));
+            return answer_inline(connection, *verdict.refusal);
         }
         // The body is read and dropped first, so that the connection can go on.
         connection.refusal = std::move(verdict.refusal);
@@ -162,8 +163,7 @@ Scheduler::Progress Scheduler::on_body(Connection& connection) {
             break;
     }
     if (connection.refusal) {
-        Answer refusal = std::move(*connection.refusal);
-        return answer_inline(connection, std::move(refusal));
+        return answer_inline(connection, *connection.refusal);
     }
     connection.request.body = connection.body.take_body();
     return dispatch(connection);
@@ -176,10 +176,10 @@ Scheduler::Progress Scheduler::fail(
     connection.must_close = true;
     Answer answer = error_answer(ComputeError(code_of_status(status), message));
     answer.status = status;
-    return answer_inline(connection, std::move(answer));
+    return answer_inline(connection, answer);
 }
 
-Scheduler::Progress Scheduler::answer_inline(Connection& connection, Answer answer) {
+Scheduler::Progress Scheduler::answer_inline(Connection& connection, const Answer& answer) {
     ++rejected_;
     log_.debug(
         "http.refused",
@@ -187,12 +187,12 @@ Scheduler::Progress Scheduler::answer_inline(Connection& connection, Answer answ
          {"status", std::to_string(answer.status)},
          {"source_ip", connection.peer.address}}
     );
-    connection.out = adapter_.run({
-        .is_head = connection.is_head,
-        .must_close = connection.must_close,
-        .request_id = connection.request.request_id,
-        .answer = answer,
-    });
+    connection.out = answer_bytes(
+        {.is_head = connection.is_head,
+         .must_close = connection.must_close,
+         .request_id = connection.request.request_id},
+        answer
+    );
     connection.out_at = 0;
     flush(connection);
     return Progress::Passed;

@@ -22,7 +22,6 @@
 #include "daemon/http/body.h"
 #include "daemon/http/checks.h"
 #include "daemon/http/head.h"
-#include "daemon/http/httplib_adapter.h"
 #include "daemon/http/server.h"
 #include "daemon/http/socket.h"
 #include "daemon/http/worker_pool.h"
@@ -110,7 +109,7 @@ private:
     Progress on_body(Connection& connection);
     Progress start_body(Connection& connection, const Head& head);
     Progress fail(Connection& connection, int status, const std::string& message);
-    Progress answer_inline(Connection& connection, Answer answer);
+    Progress answer_inline(Connection& connection, const Answer& answer);
     Progress dispatch(Connection& connection);
     void linger(Connection& connection);
 
@@ -131,7 +130,6 @@ private:
     Clock& clock_;
     Rng& rng_;
     Log& log_;
-    HttplibAdapter adapter_;
 
     std::vector<Listener> listeners_;
     int epoll_ = -1;

@@ -1,10 +1,10 @@
-// The HTTP server: cpp-httplib behind a connection scheduler of our own.
+// The HTTP server: a connection scheduler that reads, judges and answers HTTP/1.1 itself.
 //
 // One event thread owns every connection that is not being served: it accepts, reads and checks
 // heads and bodies (bounded in bytes and time), answers what breaks a rule of the transport, and
-// drops who is too slow. A request that is whole goes to a worker, which runs the handler, has
-// httplib's process_request write the answer, and sends it at once; what the socket does not take
-// goes back to the event thread. So an idle or slow client costs a file descriptor, never a thread.
+// drops who is too slow. A request that is whole goes to a worker, which runs the handler and sends
+// the answer at once, in one piece; what the socket does not take goes back to the event thread. So
+// an idle or slow client costs a file descriptor, never a thread.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct Limits {
         10000};  // for a head, for a body, and for a client to take an answer
     std::chrono::milliseconds idle_timeout{75000};
     int waiting = 2000;
-    int workers = 16;
+    int workers = 64;  // a mutation holds one until its commit, and one commit covers all of them
 };
 
 struct ListenerOptions {

@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include "daemon/http/answer_writer.h"
 #include "daemon/http/scheduler.h"
 #include "daemon/http/stream.h"
 
@@ -88,15 +89,15 @@ void Scheduler::serve(Connection& connection) {
             return is_stopping_ || wait.is_over_limit() || connection.socket.is_peer_gone();
         };
         request.on_wait = [&wait](bool is_waiting) { wait.set(is_waiting); };
-        Answer answer = guarded_handle(request);
+        const Answer answer = guarded_handle(request);
         // After the handler: a stop that began meanwhile is announced too.
         connection.must_close = connection.must_close || is_stopping_;
-        connection.out = adapter_.run({
-            .is_head = connection.is_head,
-            .must_close = connection.must_close,
-            .request_id = request.request_id,
-            .answer = answer,
-        });
+        connection.out = answer_bytes(
+            {.is_head = connection.is_head,
+             .must_close = connection.must_close,
+             .request_id = request.request_id},
+            answer
+        );
         request.abort = nullptr;
         request.on_wait = nullptr;
     }
@@ -153,12 +154,7 @@ void Scheduler::offer_upgrade(Connection& connection) {
     event.data.ptr = &connection;
     ::epoll_ctl(epoll_, EPOLL_CTL_ADD, connection.socket.fd(), &event);
     connection.must_close = true;
-    connection.out = adapter_.run({
-        .is_head = false,
-        .must_close = true,
-        .request_id = request.request_id,
-        .answer = *answer,
-    });
+    connection.out = answer_bytes({.must_close = true, .request_id = request.request_id}, *answer);
     connection.out_at = 0;
     flush(connection);
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "daemon/http/socket.h"
 
@@ -29,7 +30,9 @@ public:
     [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
     [[nodiscard]] bool has_buffered() const { return !leftover_.empty() || socket_.has_buffered(); }
 
-    // For the server, when the upgrade is refused.
+    // For the server, when the upgrade is refused, and for a taker that uses the socket itself:
+    // then what the client has sent already is taken first.
+    [[nodiscard]] std::string take_leftover() { return std::exchange(leftover_, {}); }
     [[nodiscard]] Socket release() { return std::move(socket_); }
 
 private:

@@ -10,6 +10,7 @@ namespace {
 
 // Address space, not memory: pages are touched only as deep as the calls go.
 constexpr std::size_t kStackBytes = 1024 * 1024;
+constexpr std::size_t kMaxOnTheirWay = 2;
 
 }  // namespace
 
@@ -63,10 +64,12 @@ void WorkerPool::work(Thread& self) {
             ++idle_;
             has_work_.wait(lock);
             --idle_;
+            woken_ -= std::min<std::size_t>(woken_, 1);
             continue;
         }
         Task task = queue_.front();
         queue_.pop_front();
+        wake_some();
         lock.unlock();
         run_(task);
         lock.lock();
@@ -74,21 +77,23 @@ void WorkerPool::work(Thread& self) {
     --running_;
     self.has_ended = true;
     // A wake-up may have come to this thread although it ends: it is passed on.
-    if (!queue_.empty()) {
+    wake_some();
+}
+
+// Never leaves work to nobody: while there is some, either no thread is idle, or one is on its way
+// and will call this when it has taken a task.
+void WorkerPool::wake_some() {
+    const std::size_t wanted = std::min(queue_.size(), kMaxOnTheirWay);
+    while (woken_ < wanted && woken_ < idle_) {
+        ++woken_;
         has_work_.notify_one();
     }
 }
 
 void WorkerPool::push(const std::vector<Task>& tasks) {
-    std::size_t to_wake = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        queue_.insert(queue_.end(), tasks.begin(), tasks.end());
-        to_wake = std::min(idle_, tasks.size());
-    }
-    for (; to_wake > 0; --to_wake) {
-        has_work_.notify_one();
-    }
+    const std::lock_guard lock(mutex_);
+    queue_.insert(queue_.end(), tasks.begin(), tasks.end());
+    wake_some();
 }
 
 void WorkerPool::join_ended() {

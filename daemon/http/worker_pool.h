@@ -1,6 +1,10 @@
 // The threads that serve requests. A fixed number of them run; a task that begins to wait lends its
 // place, so that another thread starts and the number of those that can run stays the same. When it
 // is back there is one too many, and the next one to finish its task ends.
+//
+// There are many more threads than processors, because a task that waits for a commit holds its
+// thread. So they are woken two at a time, and each that arrives wakes the next while there is
+// work: tasks that wait for nothing are done by the few threads that are awake.
 #pragma once
 
 #include <condition_variable>
@@ -57,6 +61,7 @@ private:
     void work(Thread& self);
     bool start_thread();                    // mutex_ held
     void join_ended();                      // mutex_ held
+    void wake_some();                       // mutex_ held
     [[nodiscard]] bool is_surplus() const;  // mutex_ held
 
     const Options options_;
@@ -67,6 +72,7 @@ private:
     std::list<Thread> threads_;
     std::size_t running_ = 0;  // threads that have not ended
     std::size_t idle_ = 0;
+    std::size_t woken_ = 0;  // idle threads that were told of work and are on their way
     std::size_t waiting_ = 0;
     bool is_stopping_ = false;
 };

@@ -81,8 +81,14 @@ int run_chosen(const CLI::App& root, const Runners& runners, Console& console) {
     return runner->second(console);
 }
 
-int parse_and_run(
-    CLI::App& root, const Runners& runners, std::vector<std::string> arguments, Console& console
+enum class Then { Run, Stop };
+
+int parse_and(
+    Then then,
+    CLI::App& root,
+    const Runners& runners,
+    std::vector<std::string> arguments,
+    Console& console
 ) {
     try {
         // The parser takes them from the back.
@@ -101,7 +107,7 @@ int parse_and_run(
         }
         return refuse_usage(console, first_line(error.what()), help_hint(deepest(root)));
     }
-    return run_chosen(root, runners, console);
+    return then == Then::Run ? run_chosen(root, runners, console) : kExitOk;
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -224,7 +230,8 @@ static std::unique_ptr<CLI::App> make_app(const std::vector<Command>& commands, 
     return app;
 }
 
-int run_command_line(
+static int run_or_parse(
+    Then then,
     const std::vector<Command>& commands,
     const std::vector<std::string>& arguments,
     Console& console
@@ -236,7 +243,7 @@ int run_command_line(
             console.note(wrap_help(app->help()));
             return kExitUsage;
         }
-        const int status = parse_and_run(*app, runners, arguments, console);
+        const int status = parse_and(then, *app, runners, arguments, console);
         // A full disk or a closed pipe must not look like success.
         return console.flush() || status != kExitOk ? status : kExitRefused;
     } catch (const UsageError& error) {
@@ -254,6 +261,22 @@ int run_command_line(
         console.error(error_info(ErrorCode::InternalError).name, error.what(), "");
     }
     return kExitRefused;
+}
+
+int run_command_line(
+    const std::vector<Command>& commands,
+    const std::vector<std::string>& arguments,
+    Console& console
+) {
+    return run_or_parse(Then::Run, commands, arguments, console);
+}
+
+int parse_for_test(
+    const std::vector<Command>& commands,
+    const std::vector<std::string>& arguments,
+    Console& console
+) {
+    return run_or_parse(Then::Stop, commands, arguments, console);
 }
 
 }  // namespace compute::cli

@@ -20,6 +20,13 @@ class Console;
     Console& console
 );
 
+// The same without running anything: what parses ends with success. For tests of the parser.
+[[nodiscard]] int parse_for_test(
+    const std::vector<Command>& commands,
+    const std::vector<std::string>& arguments,
+    Console& console
+);
+
 // "better-compute webhooks redeliver".
 [[nodiscard]] std::string full_name(const CLI::App& app);
 // Commands directly below `app` that are not hidden, in the order of the table.

@@ -5,10 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <numeric>
+#include <optional>
 
 #include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/terminal_text.h"
 #include "core/json.h"
 
 namespace compute::cli {
@@ -16,6 +20,8 @@ namespace compute::cli {
 namespace {
 
 constexpr std::size_t kBarWidth = 30;
+constexpr std::size_t kUsualColumns = 80;
+constexpr std::string_view kGap = "  ";  // between two columns
 
 bool write_all(int fd, std::string_view text) {
     while (!text.empty()) {
@@ -37,17 +43,48 @@ bool is_set(const char* variable) {
     return value != nullptr && *value != '\0';
 }
 
-// Columns on the screen: colour codes take none, a UTF-8 character one.
-std::size_t width_of(std::string_view text) {
-    std::size_t width = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '\x1b') {
-            i = std::min(text.find('m', i), text.size() - 1);
-        } else if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) {
-            ++width;
+// Columns of the terminal on standard output; nothing when it is none.
+std::optional<std::size_t> terminal_columns() {
+    winsize size{};
+    if (::isatty(STDOUT_FILENO) == 0) {
+        return std::nullopt;
+    }
+    const bool is_known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return is_known ? size.ws_col : kUsualColumns;
+}
+
+using Cells = std::vector<std::string>;
+
+std::vector<std::size_t> widths_of(const Cells& header, const std::vector<Cells>& rows) {
+    std::vector<std::size_t> widths;
+    for (const std::string& cell : header) {
+        widths.push_back(width_of(cell));
+    }
+    for (const Cells& row : rows) {
+        for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
+            widths[i] = std::max(widths[i], width_of(row[i]));
         }
     }
-    return width;
+    return widths;
+}
+
+// A table whose lines the terminal would break, row by row instead.
+void put_records(Console& console, const Cells& header, const std::vector<Cells>& rows) {
+    std::size_t widest = 0;
+    for (const std::string& name : header) {
+        widest = std::max(widest, width_of(name));
+    }
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        if (row > 0) {
+            console.line("");
+        }
+        for (std::size_t i = 0; i < rows[row].size() && i < header.size(); ++i) {
+            console.line(
+                console.styled(Style::Bold, header[i]) +
+                std::string(widest - width_of(header[i]), ' ') + std::string(kGap) + rows[row][i]
+            );
+        }
+    }
 }
 
 const char* code_of(Style style) {
@@ -93,20 +130,18 @@ void Console::json(const Json& value) {
 void Console::table(
     const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows
 ) {
-    std::vector<std::size_t> widths;
-    for (const std::string& cell : header) {
-        widths.push_back(width_of(cell));
-    }
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
-            widths[i] = std::max(widths[i], width_of(row[i]));
-        }
+    const auto widths = widths_of(header, rows);
+    const std::size_t width =
+        std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));
+    if (const auto columns = terminal_columns(); columns && width > *columns && !rows.empty()) {
+        put_records(*this, header, rows);
+        return;
     }
     const auto put = [&](const std::vector<std::string>& row, Style style) {
         std::string out;
         for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
             const std::string cell = style == Style::Plain ? row[i] : styled(style, row[i]);
-            out.append(i == 0 ? "" : "  ").append(cell);
+            out.append(i == 0 ? "" : kGap).append(cell);
             if (i + 1 < row.size()) {
                 out.append(widths[i] - width_of(row[i]), ' ');
             }
@@ -182,14 +217,6 @@ std::string Console::styled(Style style, std::string_view text) const {
         return std::string(text);
     }
     return code_of(style) + std::string(text) + "\x1b[0m";
-}
-
-std::string printable(std::string_view text, std::size_t max) {
-    std::string out;
-    for (const char c : text.substr(0, max)) {
-        out.push_back(static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c);
-    }
-    return out;
 }
 
 }  // namespace compute::cli

@@ -59,8 +59,8 @@ private:
     bool has_bar_ = false;
 };
 
-// Text from a database or a network for a terminal: control characters become spaces, at most `max`
-// characters.
+// Text from a database or a network for a terminal: what steers one becomes a space, bytes that are
+// no UTF-8 a question mark; at most `max` bytes, cut between characters.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max = 4096);
 
 }  // namespace compute::cli

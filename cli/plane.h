@@ -48,7 +48,7 @@ private:
     std::unique_ptr<method::Envelope> envelope_;
 };
 
-// BETTER_COMPUTE_TOKEN, else the local root token file of an embedded database; UNAUTHENTICATED
+// BETTER_COMPUTE_TOKEN, else the local root token file; UNAUTHENTICATED
 // with a hint when there is neither.
 [[nodiscard]] crypto::Secret bearer_token(const config::Config& config);
 

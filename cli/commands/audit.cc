@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/cells.h"
 #include "cli/commands/audit_seals.h"
 #include "cli/commands/commands.h"
 #include "cli/console.h"
@@ -19,10 +20,6 @@ struct AuditFlags {
     std::string request;
     int limit = 100;
 };
-
-std::string text(const Json& row, const char* name) {
-    return printable(row.at(name).get<std::string>(), 200);
-}
 
 int list(const CommonOptions& common, const AuditFlags& flags, Console& console) {
     common.apply(console);
@@ -50,12 +47,12 @@ int list(const CommonOptions& common, const AuditFlags& flags, Console& console)
     for (const Json& row : answer.at("items")) {
         const Json& resource = row.at("resource");
         rows.push_back(
-            {iso_time(row.at("time").get<std::int64_t>()),
-             text(row, "tenantId"),
-             text(row.at("actor"), "identityId"),
-             text(row, "method"),
-             text(resource, "type") + "/" + text(resource, "id"),
-             text(row, "requestId")}
+            {time_cell(row, "time"),
+             text_cell(row, "tenantId"),
+             text_cell(row.at("actor"), "identityId"),
+             text_cell(row, "method"),
+             text_cell(resource, "type") + "/" + text_cell(resource, "id"),
+             text_cell(row, "requestId")}
         );
     }
     console.table({"TIME", "TENANT", "ACTOR", "METHOD", "RESOURCE", "REQUEST"}, rows);

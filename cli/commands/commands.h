@@ -5,12 +5,14 @@
 
 namespace compute::cli::commands {
 
+void define_agent(const Definition& definition);
 void define_api(const Definition& definition);
 void define_audit(const Definition& definition);
 void define_backup(const Definition& definition);
 void define_completion(const Definition& definition);
 void define_config(const Definition& definition);
 void define_doctor(const Definition& definition);
+void define_fleet(const Definition& definition);
 void define_generate(const Definition& definition);
 void define_iam(const Definition& definition);
 void define_migrate(const Definition& definition);

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/cells.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/iam_explain.h"
 #include "cli/console.h"
@@ -11,14 +12,6 @@
 namespace compute::cli::commands {
 
 namespace {
-
-std::string time_cell(const Json& row, const char* name) {
-    return row.contains(name) ? iso_time(row.at(name).get<std::int64_t>()) : "-";
-}
-
-std::string cell(const Json& row, const char* name) {
-    return row.contains(name) ? printable(row.at(name).get<std::string>(), 200) : "-";
-}
 
 int print_json_or(
     const CommonOptions& common, const Json& answer, const std::string& text, Console& console
@@ -51,7 +44,8 @@ int apply(const CommonOptions& common, const ApplyFlags& flags, Console& console
     }
     for (const Json& change : answer.at("changes")) {
         console.line(
-            cell(change, "change") + " " + cell(change, "section") + " " + cell(change, "name")
+            text_cell(change, "change") + " " + text_cell(change, "section") + " " +
+            text_cell(change, "name")
         );
     }
     const std::size_t count = answer.at("changes").size();
@@ -152,10 +146,10 @@ int list_tokens(const CommonOptions& common, const TokenFlags& flags, Console& c
     std::vector<std::vector<std::string>> rows;
     for (const Json& row : answer.at("items")) {
         rows.push_back(
-            {cell(row, "id"),
-             cell(row, "tenantId"),
-             cell(row, "identityId"),
-             cell(row, "kind"),
+            {text_cell(row, "id"),
+             text_cell(row, "tenantId"),
+             text_cell(row, "identityId"),
+             text_cell(row, "kind"),
              time_cell(row, "createdAt"),
              time_cell(row, "expiresAt"),
              time_cell(row, "revokedAt")}
@@ -258,12 +252,12 @@ int list_confirmations(
     std::vector<std::vector<std::string>> rows;
     for (const Json& row : answer.at("items")) {
         rows.push_back(
-            {cell(row, "id"),
-             cell(row, "state"),
-             cell(row, "tenantId"),
-             cell(row, "agent"),
-             cell(row, "action"),
-             cell(row, "reason"),
+            {text_cell(row, "id"),
+             text_cell(row, "state"),
+             text_cell(row, "tenantId"),
+             text_cell(row, "agent"),
+             text_cell(row, "action"),
+             text_cell(row, "reason"),
              time_cell(row, "expiresAt")}
         );
     }

@@ -1,6 +1,7 @@
 // `webhooks list` and `webhooks deliveries`: what exists, and what happened to it.
 #include <nlohmann/json.hpp>
 
+#include "cli/cells.h"
 #include "cli/commands/webhooks.h"
 #include "cli/console.h"
 #include "cli/storage.h"
@@ -19,26 +20,6 @@ struct ListFlags {
     std::string cursor;
     int limit = 50;
 };
-
-std::string text(const Json& row, const char* name) {
-    if (!row.contains(name)) {
-        return "-";
-    }
-    const Json& value = row.at(name);
-    return printable(value.is_string() ? value.get<std::string>() : value.dump(), 200);
-}
-
-std::string time_text(const Json& row, const char* name) {
-    return row.contains(name) ? iso_time(row.at(name).get<std::int64_t>()) : "-";
-}
-
-std::string joined(const Json& words) {
-    std::string out;
-    for (const Json& word : words) {
-        out += (out.empty() ? "" : ",") + word.get<std::string>();
-    }
-    return printable(out, 200);
-}
 
 // On a database straight from it, across tenants if need be, with what waits and what is dead; a
 // server tells of one tenant and without the counts.
@@ -65,21 +46,32 @@ int list(const CommonOptions& common, const ListFlags& flags, Console& console) 
     std::vector<std::vector<std::string>> rows;
     for (const Json& row : answer.at("items")) {
         rows.push_back(
-            {text(row, "tenantId"),
-             text(row, "id"),
+            {text_cell(row, "tenantId"),
+             text_cell(row, "id"),
              row.at("active").get<bool>() ? "active" : "paused",
-             text(row, "pending"),
-             text(row, "dead"),
-             joined(row.at("events")),
-             text(row, "url")}
+             text_cell(row, "pending"),
+             text_cell(row, "dead"),
+             list_cell(row, "events"),
+             text_cell(row, "url")}
         );
     }
     console.table({"TENANT", "ID", "STATE", "PENDING", "DEAD", "EVENTS", "URL"}, rows);
     return kExitOk;
 }
 
-int deliveries(const CommonOptions& common, const ListFlags& flags, Console& console) {
-    common.apply(console);
+// Of one tenant through the method, as the tenant would see them; without a tenant straight from
+// the database, across all of them.
+Json deliveries_of(const CommonOptions& common, const ListFlags& flags, Console& console) {
+    const bool is_across_tenants = flags.tenant.empty();
+    if (is_across_tenants && !flags.url.empty()) {
+        throw UsageError("--tenant: is needed with --url");
+    }
+    if (is_across_tenants) {
+        const auto database = open_database(common.load(), Access::ReadOnly);
+        return events::list_deliveries(
+            *database, {flags.webhook, events::find_state(flags.state), flags.cursor, flags.limit}
+        );
+    }
     Json input = {{"tenantId", flags.tenant}, {"limit", flags.limit}};
     const std::pair<const char*, const std::string*> texts[] = {
         {"webhookId", &flags.webhook}, {"state", &flags.state}, {"cursor", &flags.cursor}};
@@ -88,8 +80,12 @@ int deliveries(const CommonOptions& common, const ListFlags& flags, Console& con
             input[name] = *value;
         }
     }
-    Target target(common, flags.url, console);
-    const Json answer = target.call("webhooks/deliveries", input);
+    return Target(common, flags.url, console).call("webhooks/deliveries", input);
+}
+
+int deliveries(const CommonOptions& common, const ListFlags& flags, Console& console) {
+    common.apply(console);
+    const Json answer = deliveries_of(common, flags, console);
     if (common.is_json) {
         console.json(answer);
         return kExitOk;
@@ -97,17 +93,20 @@ int deliveries(const CommonOptions& common, const ListFlags& flags, Console& con
     std::vector<std::vector<std::string>> rows;
     for (const Json& row : answer.at("items")) {
         rows.push_back(
-            {text(row, "id"),
-             text(row, "state"),
-             text(row, "attempts"),
-             text(row, "eventType"),
-             time_text(row, "createdAt"),
-             time_text(row, "nextAttemptAt"),
-             text(row, "lastStatus"),
-             text(row, "lastError")}
+            {text_cell(row, "tenantId"),
+             text_cell(row, "id"),
+             text_cell(row, "state"),
+             text_cell(row, "attempts"),
+             text_cell(row, "eventType"),
+             time_cell(row, "createdAt"),
+             time_cell(row, "nextAttemptAt"),
+             text_cell(row, "lastStatus"),
+             text_cell(row, "lastError")}
         );
     }
-    console.table({"ID", "STATE", "ATTEMPTS", "EVENT", "QUEUED", "NEXT", "STATUS", "ERROR"}, rows);
+    console.table(
+        {"TENANT", "ID", "STATE", "ATTEMPTS", "EVENT", "QUEUED", "NEXT", "STATUS", "ERROR"}, rows
+    );
     if (answer.contains("nextCursor")) {
         console.note("there are more: --cursor " + answer.at("nextCursor").get<std::string>());
     }
@@ -137,12 +136,14 @@ void define_webhooks_list(const Definition& webhooks) {
     const Definition command = webhooks.sub(
         "deliveries",
         "Lists deliveries, newest first",
-        "better-compute webhooks deliveries --tenant acme --state dead"
+        "better-compute webhooks deliveries --state dead\nbetter-compute webhooks deliveries "
+        "--tenant acme --limit 200 --json"
     );
     const auto common = add_common(command);
     const auto flags = std::make_shared<ListFlags>();
     CLI::App& app = command.app();
-    app.add_option("--tenant", flags->tenant, "Whose deliveries")->required()->type_name("ID");
+    app.add_option("--tenant", flags->tenant, "Only of this tenant; needed with --url")
+        ->type_name("ID");
     app.add_option("--webhook", flags->webhook, "Only of this webhook")->type_name("ID");
     command.word(
         "--state", flags->state, {"pending", "delivered", "dead", "cancelled"}, "Only in this state"

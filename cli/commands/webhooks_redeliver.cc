@@ -10,6 +10,8 @@
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/redelivery.h"
+#include "daemon/modules.h"
+#include "modules/events/patterns.h"
 
 namespace compute::cli::commands {
 
@@ -192,6 +194,20 @@ void note_what_is_left(const RedeliverySummary& summary, Console& console) {
     );
 }
 
+// Not refused: the history may hold events of a plugin that is gone.
+void note_unknown_type(const CommonOptions& common, const std::string& type, Console& console) {
+    const config::Config config = common.load();
+    const auto catalog = daemon::catalog_of(all_modules(config), config);
+    if (type.empty() || events::unknown_patterns({type}, catalog).empty()) {
+        return;
+    }
+    const auto nearest = events::nearest_pattern(type, catalog);
+    console.note(
+        "no event of this release matches " + printable(type) +
+        (nearest ? "; did you mean " + *nearest + "?" : "")
+    );
+}
+
 int redeliver(const CommonOptions& common, const RedeliverFlags& flags, Console& console) {
     common.apply(console);
     check_usage(flags);
@@ -201,6 +217,7 @@ int redeliver(const CommonOptions& common, const RedeliverFlags& flags, Console&
             "redeliver: a filter needs --yes in a script", "--dry-run says how many it would be"
         );
     }
+    note_unknown_type(common, flags.type, console);
     Target target(common, flags.url, console);
     const RedeliverySummary summary =
         is_by_filter ? by_filter(target, flags, console) : by_ids(target, flags, console);

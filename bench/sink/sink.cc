@@ -293,7 +293,9 @@ void Sink::answer(Peer& peer, const Request& request) {
         append_answer(peer.out, 204);
         return;
     }
-    ++figures_.requests;
+    if (figures_.requests++ == 0) {
+        figures_.first_ms = now_ms();
+    }
     figures_.body_bytes += request.body_bytes;
     figures_.signed_requests += request.is_signed ? 1 : 0;
     if (!request.delivery.empty()) {
@@ -312,6 +314,7 @@ void Sink::answer(Peer& peer, const Request& request) {
         append_answer(peer.out, number_after(request.target, "code=", 500));
     } else {
         ++figures_.fast;
+        figures_.last_fast_ms = now_ms();
         append_answer(peer.out, 204);
     }
 }
@@ -380,7 +383,10 @@ std::string Sink::figures_json() const {
            item("failed", figures_.failed) + "," + item("hung", figures_.hung) + "," +
            item("signed", figures_.signed_requests) + "," + item("bodyBytes", figures_.body_bytes) +
            "," + item("connections", figures_.connections) + "," +
-           item("resumedTls", figures_.resumed_tls) + "," + item("open", peers_.size()) + "}\n";
+           item("resumedTls", figures_.resumed_tls) + "," +
+           item("firstMs", static_cast<std::uint64_t>(figures_.first_ms)) + "," +
+           item("lastFastMs", static_cast<std::uint64_t>(figures_.last_fast_ms)) + "," +
+           item("open", peers_.size()) + "}\n";
 }
 
 }  // namespace compute::bench

@@ -30,6 +30,9 @@ struct Figures {
     std::uint64_t body_bytes = 0;
     std::uint64_t connections = 0;
     std::uint64_t resumed_tls = 0;
+    // Steady milliseconds, so that whoever measures need not ask often; 0: none yet.
+    std::int64_t first_ms = 0;
+    std::int64_t last_fast_ms = 0;
 };
 
 struct Request;

@@ -92,6 +92,78 @@ TEST_P(GroupCommit, IsNotHurtByAMemberThatFails) {
     EXPECT_EQ(count_items(), 17);
 }
 
+TEST_P(GroupCommit, RunsEachOnceWhenTheMemberThatFailsHasWrittenNothing) {
+    std::atomic<int> runs{0};
+    db().execute(kInsertItem, {1000, "taken"});
+    hold_writer();
+    for (int i = 0; i < 20; ++i) {
+        queue([&, i](store::Transaction& tx) {
+            ++runs;
+            if (i % 5 == 0) {
+                tx.execute(kInsertItem, {i + 100, "taken"});
+            }
+            tx.execute(kInsertItem, {i, "item " + std::to_string(i)});
+        });
+    }
+    release();
+
+    EXPECT_EQ(succeeded_, 16);
+    EXPECT_EQ(failed_, 4);
+    EXPECT_EQ(runs, 20);
+    EXPECT_EQ(count_items(), 17);
+}
+
+TEST_P(GroupCommit, KeepsNothingOfAMemberThatFailsAfterItHasWritten) {
+    std::atomic<int> hooks{0};
+    hold_writer();
+    for (int i = 0; i < 20; ++i) {
+        queue([&, i](store::Transaction& tx) {
+            tx.after_commit([&] { ++hooks; });
+            tx.execute(kInsertItem, {i, "item " + std::to_string(i)});
+            if (i == 3 || i == 12) {
+                throw not_found("nothing");
+            }
+        });
+    }
+    release();
+
+    EXPECT_EQ(succeeded_, 18);
+    EXPECT_EQ(failed_, 2);
+    EXPECT_EQ(hooks, 18);
+    EXPECT_EQ(count_items(), 18);
+}
+
+TEST_P(GroupCommit, TakesBackATableThatAFailingMemberMade) {
+    hold_writer();
+    queue([](store::Transaction& tx) { tx.execute(kInsertItem, {1, "one"}); });
+    queue([](store::Transaction& tx) {
+        tx.execute("create table half_made (id bigint)");
+        throw not_found("nothing");
+    });
+    release();
+
+    EXPECT_EQ(count_items(), 1);
+    EXPECT_THROW(db().query("select * from half_made"), ComputeError);
+}
+
+// A member's failure must be its own: what it met was another's, who is undone as well.
+TEST_P(GroupCommit, JudgesAMemberByWhatIsCommitted) {
+    hold_writer();
+    queue([](store::Transaction& tx) {
+        tx.execute(kInsertItem, {1, "one"});
+        tx.execute(kInsertItem, {2, "name"});
+        tx.execute(kInsertItem, {3, "name"});
+    });
+    queue([](store::Transaction& tx) {
+        tx.execute(kInsertItem, {4, "four"});
+        tx.execute(kInsertItem, {5, "name"});
+    });
+    release();
+
+    EXPECT_EQ(succeeded_, 1);
+    EXPECT_EQ(count_items(), 2);
+}
+
 TEST_P(GroupCommit, RunsTheOthersAgainWhenOneTakesTheWholeTransactionWithIt) {
     db().execute(kInsertItem, {1000, "taken"});
     std::atomic<int> runs{0};

@@ -10,6 +10,22 @@ from harness import EngineCase, both_engines
 
 LIVES = 6
 
+# What the oracle says, what makes it say so, and what mends that.
+FAULTS = (
+    (
+        "lost",
+        "insert into outbox_events (txid, id, tenant_id, type, subject, time, data) "
+        "values (1, 'evt_lost', 'acme', 'pool.created', 'pool/x', 1790244902000, '{}')",
+        "delete from outbox_events where id = 'evt_lost'",
+    ),
+    ("other bytes", "update webhook_bodies set body = body || ' '", "update webhook_bodies set body = rtrim(body)"),
+    ("another id", "update webhook_deliveries set id = id || '_'", "update webhook_deliveries set id = rtrim(id, '_')"),
+    ("records of", "update webhook_attempts set attempt = attempt + 50", "update webhook_attempts set attempt = attempt - 50"),
+    ("claims", "update claim_log set seq = seq + 1000", "update claim_log set seq = seq - 1000"),
+    ("came", "update webhook_attempts set outcome = 0 where outcome = 2", "update webhook_attempts set outcome = 2 where outcome = 0"),
+    ("moved by", "update claim_log set step = 3", "update claim_log set step = 1"),
+)
+
 
 class Crash(EngineCase):
     __test__ = False
@@ -45,6 +61,19 @@ class Crash(EngineCase):
         for point in ROTATE_POINTS:
             lab.rotate(point)
         lab.finish()
+
+        lab.check()
+
+    def test_the_oracle_sees_faults(self):
+        lab = self.lab(flaky=0)
+        lab.finish()
+        lab.check()
+
+        for words, broken, mended in FAULTS:
+            lab.execute(broken)
+            with self.assertRaisesRegex(AssertionError, words):
+                lab.check()
+            lab.execute(mended)
 
         lab.check()
 

@@ -61,3 +61,18 @@ def pools():
             }],
         })
     return result
+
+
+def document(tenant, pool="openb"):
+    """The whole fleet as one document: one pool, one node group per shape."""
+    groups = [entry["nodeGroups"][0] for entry in pools()]
+    return {
+        "version": 1,
+        "tenantId": tenant,
+        "pools": [{"name": pool, "sharing": "fraction", "nodeGroups": groups}],
+        "projects": [{"name": "vision"}, {"name": "speech"}],
+        "quotas": [
+            {"limits": {"gpuMilli": 6_000_000}},
+            {"project": "vision", "pool": pool, "limits": {"gpuMilli": 3_000_000, "reservations": 2000}},
+        ],
+    }

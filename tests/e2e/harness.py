@@ -177,6 +177,11 @@ class Deployment:
         finally:
             connection.close()
 
+    def root_token_file(self):
+        """Where the first `serve` on an empty database leaves the root token."""
+        base = self.database.removeprefix("sqlite:") if self.engine == "sqlite" else os.path.join(self.dir, self._name)
+        return base + ".root-token"
+
     def env(self, extra=None):
         env = {k: v for k, v in os.environ.items() if not k.startswith("BETTER_COMPUTE_")}
         env.update(extra or {})

@@ -117,11 +117,9 @@ class Secrets(EngineCase):
         self.assertTrue(audit)
         outputs += [cell for row in audit for cell in row]
         hidden = {"token": token, "first secret": made["secret"], "second secret": rotated["secret"], "deployment secret": deployment.secret}
-        root = (deployment.database.removeprefix("sqlite:") if deployment.engine == "sqlite" else "") + ".root-token"
-        if os.path.exists(root):
-            self.assertEqual(os.stat(root).st_mode & 0o777, 0o600)
-            with open(root, encoding="utf-8") as file:
-                hidden["root token"] = file.read().strip()
+        with open(deployment.root_token_file(), encoding="utf-8") as file:
+            self.assertEqual(os.stat(file.name).st_mode & 0o777, 0o600)
+            hidden["root token"] = file.read().strip()
         for name, value in hidden.items():
             for output in outputs:
                 self.assertNotIn(value, output, name)

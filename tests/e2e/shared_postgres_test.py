@@ -43,19 +43,6 @@ class SharedPostgres(EngineCase):
 
         self.assertEqual(answer.status, 404)
 
-    def test_an_api_without_a_worker_stores_and_sends_nothing(self):
-        deployment = self.make()
-        receiver = self.receiver()
-        api = deployment.serve("--roles", "api")
-        token = deployment.tenant("acme")
-        post(api.url, "webhooks/create", {"tenantId": "acme", "url": receiver.url, "events": ["*"]}, token).data
-        post(api.url, "pools/create", {"tenantId": "acme", "name": "a"}, token).data
-
-        self.assertEqual(deployment.sql("select count(*) from webhook_deliveries"), [("0",)])
-        self.assertEqual(receiver.seen(), [])
-        deployment.serve("--roles", "controllers")
-        wait_for(receiver.seen, "the delivery once a worker runs")
-
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

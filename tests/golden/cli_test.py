@@ -222,6 +222,66 @@ class Outputs(Work):
         status, text = self.on_a_terminal("doctor", env={"NO_COLOR": "1"})
         self.assertEqual((status, text.replace("\r\n", "\n")), (0, plain))
 
+    def test_a_table_fits_the_terminal(self):
+        self.run_cli("migrate", "--quiet")
+        document = {
+            "version": 1,
+            "tenants": [{"id": "acme", "name": "z\u00fcrich \u6771\u4eac"}],
+            "policies": [{"tenant": "acme", "name": "all", "document": {"version": 1, "statements": [{"effect": "allow", "actions": ["*"], "resources": ["*"]}]}}],
+            "identities": [{"tenant": "acme", "id": "an-identity-of-some-length-and-more", "kind": "service", "policies": ["all"]}],
+        }
+        self.write("acme.json", json.dumps(document))
+        self.assertEqual(self.run_cli("iam", "apply", "acme.json").returncode, 0)
+        self.run_cli("iam", "tokens", "create", "--tenant", "acme", "--identity", "an-identity-of-some-length-and-more")
+        plain = self.run_cli("iam", "tokens", "list").stdout.splitlines()
+        self.assertEqual((plain[0].split()[:3], len(plain)), (["ID", "TENANT", "IDENTITY"], 2))
+        self.assertGreater(len(plain[1]), 80)
+
+        status, text = self.on_a_terminal("iam", "tokens", "list", env={"NO_COLOR": "1"})
+
+        rows = text.replace("\r\n", "\n").splitlines()
+        self.assertEqual(status, 0)
+        self.assertEqual([row.split()[0] for row in rows], plain[0].split())
+        self.assertEqual([row.split()[1] for row in rows], plain[1].split())
+        self.assertLessEqual(max(len(row) for row in rows), 80)
+
+    def test_characters_of_any_width_stand_in_columns(self):
+        self.run_cli("migrate", "--quiet")
+        self.run_cli("iam", "apply", "-", stdin=json.dumps({
+            "version": 1, "tenants": [{"id": "acme"}],
+            "policies": [{"tenant": "acme", "name": "all", "document": {"version": 1, "statements": [{"effect": "allow", "actions": ["*"], "resources": ["*"]}]}}],
+            "identities": [{"tenant": "acme", "id": "ops", "kind": "service", "policies": ["all"]}],
+        }))
+        token = json.loads(self.run_cli("iam", "tokens", "create", "--tenant", "acme", "--identity", "ops", "--json").stdout)["token"]
+        env = {"BETTER_COMPUTE_TOKEN": token, "LC_ALL": "C"}
+        for name, label in (("one", "\u6771\u4eac"), ("two", "abcd"), ("three", "z\u00fcri")):
+            made = self.run_cli("api", "pools.create", "tenantId=acme", f"name={name}", f"labels.site={label}", env=env)
+            self.assertEqual(made.returncode, 0, made.stderr)
+        table = self.run_cli("api", "pools.list", "tenantId=acme", "--format", "table", env=env).stdout.splitlines()
+        column = table[0].index("name")
+
+        def cells(line, start):
+            wide = 0
+            for place, character in enumerate(line):
+                if place + wide == start:
+                    return line[place:]
+                wide += character in "\u6771\u4eac"
+            return ""
+
+        self.assertEqual(sorted(cells(line, column).split()[0] for line in table[1:]), ["one", "three", "two"])
+
+    def test_a_mistyped_pattern_is_told_with_the_nearest(self):
+        self.run_cli("migrate", "--quiet")
+        with open(os.path.join(ROOT, "docs/examples/acme.json"), encoding="utf-8") as document:
+            self.write("acme.json", document.read())
+        self.run_cli("iam", "apply", "acme.json")
+        token = json.loads(self.run_cli("iam", "tokens", "create", "--tenant", "acme", "--identity", "ops", "--json").stdout)["token"]
+        env = {"BETTER_COMPUTE_TOKEN": token, "BETTER_COMPUTE_SECRET": "s" * 40}
+        made = self.run_cli("api", "webhooks.create", "tenantId=acme", "url=https://8.8.8.8/", "events[]=poll.*", env=env)
+        self.assertEqual((made.returncode, made.stderr.splitlines()[:2]), (1, ["INVALID_INPUT: events: no event matches poll.*", "Hint: did you mean pool.*?"]))
+        again = self.run_cli("webhooks", "redeliver", "--tenant", "acme", "--type", "pool.craeted", "--dry-run")
+        self.assertEqual((again.returncode, again.stderr), (1, "no event of this release matches pool.craeted; did you mean pool.created?\n"))
+
     def test_a_breaking_change_of_the_surface_is_refused(self):
         self.assertEqual(self.run_cli("api:surface", "--record", "surface.json").returncode, 0)
         same = self.run_cli("api:surface", "--check", "surface.json", "--json")

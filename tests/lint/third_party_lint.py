@@ -5,7 +5,7 @@ import repo
 
 # Header pattern -> the only places that may include it. Tests may reach around an adapter to stand on its other side.
 ADAPTERS = [
-    (r"httplib\.h$", ["daemon/http/httplib_adapter.", "cli/client.", "tests/support/"]),
+    (r"httplib\.h$", ["cli/client.", "tests/support/"]),
     (r"curl/", ["common/net/", "bench/", "tests/support/"]),
     (r"(SQLiteCpp/|sqlite3\.h$)", ["common/store/sqlite/", "tests/support/", "tests/conformance/"]),
     (r"(libpq-fe\.h$|postgresql/)", ["common/store/postgres/", "tests/support/"]),

@@ -231,6 +231,18 @@ TEST(Definition, AnAdmissionWithoutPrepareIsRefused) {
     EXPECT_THAT(refused(method).message(), HasSubstr("admission.prepare"));
 }
 
+TEST(Definition, AnAdmissionThatOnlyLooksHasNoDraftToDeny) {
+    Method<Plain> method = plain(Kind::Mutation);
+    auto& admission = method.admission.emplace();
+    admission.prepares = method::Prepares::Lookup;
+    admission.prepare = [](Context&, Plain&, store::Transaction&) {
+        return Prepared::decide(Resource::tenant("acme"));
+    };
+    admission.denied = [](Context&, Plain&, store::Transaction&, const ComputeError&) {};
+
+    EXPECT_THAT(refused(method).message(), HasSubstr("admission.denied"));
+}
+
 TEST(Definition, M115_APollNeedsAMutationAndBothFunctions) {
     const auto done = [](const Json&) { return true; };
     const auto refresh = [](Context&, Plain&, const Json& output) { return output; };

@@ -26,8 +26,9 @@ Method<Plain> create_method(bool needs_key) {
                            )
                          : context.new_id("prj_");
     };
-    method.admission.emplace().prepare = [=](Context& context, Plain& input, store::Transaction& tx
-                                         ) {
+    method.admission.emplace();
+    method.admission->prepares = method::Prepares::Lookup;
+    method.admission->prepare = [=](Context& context, Plain& input, store::Transaction& tx) {
         if (needs_key && !input.key) {
             throw invalid_input("idempotencyKey: Required");
         }
@@ -78,6 +79,44 @@ TEST_P(Replay, M101_WithoutAKeyEachCallIsDecided) {
     plane.call("pools/create", kAnn, {{"tenantId", "acme"}, {"idempotencyKey", "k1"}});
     EXPECT_EQ(plane.iam.count("require"), 3);
     EXPECT_EQ(plane.rows(), 3);
+}
+
+TEST_P(Replay, APrepareThatOnlyLooksRunsInAReadTransaction) {
+    LabPlane plane(GetParam(), {lab({entry("projects", "create", create_method(true))})});
+
+    plane.call("projects/create", kAnn, {{"tenantId", "acme"}, {"idempotencyKey", "k1"}});
+
+    EXPECT_THAT(
+        plane.log(),
+        ElementsAre(
+            "auth",
+            "begin read",
+            "prepare",
+            "end read",
+            "sync",
+            "require",
+            "begin",
+            "handler",
+            "audit",
+            "commit"
+        )
+    );
+}
+
+TEST_P(Replay, APrepareThatOnlyLooksCannotWrite) {
+    Method<Plain> method = create_method(true);
+    method.admission->prepare = [](Context& context, Plain&, store::Transaction& tx) {
+        insert_row(tx, "a");
+        return Prepared::decide(Resource::tenant(context.tenant_id->str()));
+    };
+    LabPlane plane(GetParam(), {lab({entry("projects", "create", std::move(method))})});
+
+    const auto error =
+        plane.error_of("projects/create", kAnn, {{"tenantId", "acme"}, {"idempotencyKey", "k1"}});
+
+    EXPECT_EQ(error.code(), ErrorCode::InternalError);
+    EXPECT_EQ(plane.rows(), 0);
+    EXPECT_EQ(plane.iam.decisions(), 0);
 }
 
 }  // namespace

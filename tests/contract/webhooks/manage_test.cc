@@ -81,15 +81,6 @@ TEST(WebhooksModule, W7_ThreeReconcilersHaveTheirIntervals) {
     );
 }
 
-TEST_P(Webhooks, W8_WithoutAWorkerNothingIsSent) {
-    Lab lab(GetParam());
-    lab.create("acme", {"*"});
-
-    lab.emit("acme", "node.lost");
-
-    EXPECT_TRUE(lab.deliveries("acme").empty());
-}
-
 TEST_P(Webhooks, W23_CreateAnswersWebhookAndSecret) {
     Lab lab(GetParam());
 

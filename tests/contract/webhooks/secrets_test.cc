@@ -111,6 +111,13 @@ TEST_P(Webhooks, W95_W97_W98_W99_RotationSignsWithBothWhileItLasts) {
     const std::string fourth = lab.call("rotateSecret", "acme", {{"webhookId", id}})["secret"];
     sent = attempt();
     EXPECT_EQ(sent.headers.at("x-better-compute-signature"), signature_of(sent, fourth));
+
+    lab.plane.clock.advance(hours(12));
+    const std::string fifth = lab.call(
+        "rotateSecret", "acme", {{"webhookId", id}, {"keepPreviousSeconds", 0}}
+    )["secret"];
+    sent = attempt();
+    EXPECT_EQ(sent.headers.at("x-better-compute-signature"), signature_of(sent, fifth));
 }
 
 TEST_P(Webhooks, W101_ASealIsBoundToItsWebhook) {

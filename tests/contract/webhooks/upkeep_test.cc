@@ -1,6 +1,8 @@
 // Pruning and the checks of doctor.
 #include "modules/events/prune.h"
 
+#include "modules/events/checks.h"
+
 #include "tests/contract/webhooks/lab.h"
 
 namespace compute::events {
@@ -152,7 +154,9 @@ TEST_P(Webhooks, DoctorNamesLagRotationAndPruning) {
     EXPECT_THAT(lab.check("events.fanout-lag"), SizeIs(0));
     lab.create("acme", {"*"});
     lab.emit("acme", "node.lost");
-    lab.plane.clock.advance(std::chrono::seconds(61));
+    lab.plane.clock.advance(std::chrono::milliseconds(kFanoutLagMs - 1));
+    EXPECT_THAT(lab.check("events.fanout-lag"), SizeIs(0));
+    lab.plane.clock.advance(std::chrono::milliseconds(1));
     EXPECT_THAT(lab.check("events.fanout-lag"), SizeIs(1));
     lab.fan_out();
     EXPECT_THAT(lab.check("events.fanout-lag"), SizeIs(0));
@@ -162,8 +166,14 @@ TEST_P(Webhooks, DoctorNamesLagRotationAndPruning) {
     EXPECT_EQ(future[0].severity, method::Severity::Error);
 
     EXPECT_THAT(lab.check("events.prune-behind"), SizeIs(0));
-    plant(lab, 2, DeliveryState::Delivered, 33 * kDayMs);
-    EXPECT_THAT(lab.check("events.prune-behind"), SizeIs(1));
+    plant(lab, 2, DeliveryState::Delivered, 32 * kDayMs);
+    plant(lab, 2, DeliveryState::Dead, 92 * kDayMs);
+    EXPECT_THAT(lab.check("events.prune-behind"), SizeIs(0));
+    plant(lab, 1, DeliveryState::Delivered, 32 * kDayMs + 1);
+    plant(lab, 1, DeliveryState::Dead, 92 * kDayMs + 1);
+    const auto behind = lab.check("events.prune-behind");
+    ASSERT_THAT(behind, SizeIs(1));
+    EXPECT_EQ(behind[0].count, 2);
 }
 
 TEST_P(Webhooks, W67_DeliveryOptionsAreCheckedAtDefinition) {

@@ -1,10 +1,12 @@
 // What a receiver may answer, and the one outcome each has. After every case the same lane sends
 // again, to the same connection when it was kept: what the odd answer left behind must not be taken
 // for the next one.
+#include <algorithm>
 #include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "tests/fault/receivers/sender_rig.h"
 #include "tests/support/raw_receiver.h"
@@ -296,6 +298,34 @@ TEST_P(HostileAnswer, HasItsOutcomeAndLeavesNothingBehind) {
     receiver.set_script(answering(204));
     const net::AttemptResult next = rig.send(rig.url_of(receiver));
     EXPECT_EQ(next.status, 204) << next.error << " " << next.detail;
+}
+
+// Every odd answer again and again, each in a lane of its own: what one leaves in the sender is
+// gone when the next comes.
+TEST(HostileAnswers, LeaveNoMemoryBehind) {
+    std::vector<Case> cases = connection_cases();
+    for (const auto& more : {header_cases(), body_cases()}) {
+        cases.insert(cases.end(), more.begin(), more.end());
+    }
+    ASSERT_GE(cases.size(), 30U);
+    SenderRig rig;
+    const auto heap_after_a_round = [&] {
+        for (const Case& item : cases) {
+            RawReceiver receiver(item.script);
+            net::Attempt attempt =
+                rig.attempt(rig.url_of(receiver), std::min(item.timeout, milliseconds(2000)));
+            attempt.lane = attempt.id;
+            (void)rig.send(std::move(attempt));
+        }
+        return static_cast<long>(mallinfo2().uordblks + mallinfo2().hblkhd);
+    };
+    (void)heap_after_a_round();
+    const long before = heap_after_a_round();
+    (void)heap_after_a_round();
+
+    const long after = heap_after_a_round();
+
+    EXPECT_LT(after - before, 1'000'000);
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {

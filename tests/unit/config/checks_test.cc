@@ -126,6 +126,15 @@ TEST(DatabaseUrl, IsAFileOrPostgres) {
     EXPECT_FALSE(find_database_file("postgres://h/d.db"));
 }
 
+TEST(DatabaseName, IsFitForAFile) {
+    EXPECT_EQ(find_database_name("postgres://u@h/better_compute?host=/tmp"), "better_compute");
+    EXPECT_EQ(find_database_name("postgresql:///a%2F..%2Fb"), "a____b");
+    EXPECT_EQ(find_database_name("postgres://h"), "postgres");
+    EXPECT_EQ(find_database_name("postgres://h/?dbname=x"), "postgres");
+    EXPECT_EQ(find_database_name("postgres://h/" + std::string(100, 'd')), std::string(64, 'd'));
+    EXPECT_FALSE(find_database_name("sqlite:a.db"));
+}
+
 TEST(Password, IsFoundWhereverAUrlCanCarryIt) {
     for (const char* text :
          {"postgres://u:p@h/d",

@@ -134,6 +134,17 @@ TEST(ResolveSecret, ManyAtOnceAgreeOnOne) {
     }
 }
 
+TEST(RootTokenFile, LiesBesideTheFileOrInTheWorkingDirectory) {
+    Config config;
+    config.database.url = "sqlite:/srv/compute.db";
+    EXPECT_EQ(find_root_token_file(config), "/srv/compute.db.root-token");
+    config.database.url = "postgres://h/fleet";
+    EXPECT_EQ(find_root_token_file(config), "fleet.root-token");
+    EXPECT_FALSE(find_secret_file(config));
+    config.database.url = "sqlite::memory:";
+    EXPECT_FALSE(find_root_token_file(config));
+}
+
 TEST(CreateSecretFile, NeverReplacesOneAndLeavesNoDraft) {
     const TempFolder folder;
     support::SeededRng rng;

@@ -2,9 +2,8 @@
 #include <utility>
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
-
 #include <nlohmann/json.hpp>
+#include <rapidcheck.h>
 
 #include "core/json.h"
 
@@ -53,11 +52,21 @@ TEST(JsonProperty, CanonicalFormSurvivesParsing) {
     }));
 }
 
+TEST(JsonProperty, CompactTextIsTheLibrarysOwn) {
+    EXPECT_TRUE(rc::check([] {
+        Json value = random_value(4);
+        value = Json{
+            {"value", value}, {"\x7f\n\"\\", "\x01 \u00e9 \x7f"}, {"u", 18446744073709551615U}};
+
+        RC_ASSERT(dump_json(value) == value.dump());
+    }));
+}
+
 TEST(JsonProperty, NoInputDoesMoreThanParseOrThrowInvalidInput) {
     EXPECT_TRUE(rc::check([] {
-        const auto text = *rc::gen::container<std::string>(
-            rc::gen::elementOf(std::string("{}[]\",:\\u0d8e19.-+ntfalse\x80\xC3\xEF\xBB\xBF\0 ", 38))
-        );
+        const auto text = *rc::gen::container<std::string>(rc::gen::elementOf(
+            std::string("{}[]\",:\\u0d8e19.-+ntfalse\x80\xC3\xEF\xBB\xBF\0 ", 38)
+        ));
         try {
             static_cast<void>(parse_json(text));
         } catch (const ComputeError& error) {

@@ -116,15 +116,5 @@ TEST(Ed25519, RefusesAnotherMessageKeyOrSignature) {
     EXPECT_FALSE(ed25519_verify("short", "message", signature));
 }
 
-TEST(SystemRng, DoesNotRepeatItself) {
-    std::string a(32, '\0');
-    std::string b(32, '\0');
-
-    system_rng().fill(a.data(), a.size());
-    system_rng().fill(b.data(), b.size());
-
-    EXPECT_NE(a, b);
-}
-
 }  // namespace
 }  // namespace compute::crypto

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "config/deployment_secret.h"
 #include "daemon/preflight.h"
 
 #include "tests/support/eventually.h"
@@ -36,7 +37,9 @@ std::string read_file(const std::string& path) {
 // A child that serves. Its standard error goes to a file.
 class Served {
 public:
-    Served(const config::Config& config, const std::string& folder) {
+    // The child's working directory is `folder`, or a folder that is gone.
+    enum class Where { Folder, Nowhere };
+    Served(const config::Config& config, const std::string& folder, Where where = Where::Folder) {
         static int number = 0;
         const std::string base = folder + "/" + std::to_string(number++);
         ready_file_ = base + ".ready";
@@ -44,6 +47,9 @@ public:
         pid_ = ::fork();
         if (pid_ == 0) {
             if (std::freopen(log_file_.c_str(), "w", stderr) == nullptr) {
+                ::_exit(3);
+            }
+            if (!enter(folder, where)) {
                 ::_exit(3);
             }
             int status = 1;
@@ -95,6 +101,14 @@ public:
     [[nodiscard]] const std::string& ready_file() const { return ready_file_; }
 
 private:
+    static bool enter(const std::string& folder, Where where) {
+        const std::string gone = folder + "/gone";
+        return where == Where::Folder
+                   ? ::chdir(folder.c_str()) == 0
+                   : ::mkdir(gone.c_str(), 0700) == 0 && ::chdir(gone.c_str()) == 0 &&
+                         ::rmdir(gone.c_str()) == 0;
+    }
+
     bool has_ended() {
         if (!has_ended_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) {
             has_ended_ = true;
@@ -262,6 +276,55 @@ TEST(ServeOnPostgres, PendingMigrationsAreRefusedAndAMissingSecretToo) {
     EXPECT_EQ(unmigrated.wait(), 1);
     EXPECT_NE(unmigrated.log().find("migrations are pending"), std::string::npos)
         << unmigrated.log();
+}
+
+int status_with_token(const std::string& address, std::string token) {
+    token.resize(token.find('\n'));
+    RawHttp client(address);
+    const auto answer = client.ask(support::post(
+        "/api/compute/pools/list",
+        R"({"tenantId":"root"})",
+        "Authorization: Bearer " + token + "\r\n"
+    ));
+    return answer ? answer->status : 0;
+}
+
+TEST(ServeOnPostgres, AFirstRunMakesARootTokenInItsFolder) {
+    support::TestDatabase database(store::Engine::Postgres);
+    const support::TempFolder folder;
+    config::Config config = config_for(database.url());
+    config.secret = crypto::Secret(std::string(32, 's'));
+    const std::string file = folder.path() + "/" + *config::find_root_token_file(config);
+    std::ofstream(file) << "bct_of_another_deployment\n";
+
+    Served first(config, folder.path());
+    const std::string address = first.address();
+    ASSERT_NE(address, "") << first.log();
+    Served second(config, folder.path());
+    ASSERT_NE(second.address(), "") << second.log();
+
+    EXPECT_EQ(mode_of(file), 0600U);
+    EXPECT_EQ(status_with_token(address, read_file(file)), 200);
+    EXPECT_NE(first.log().find(".root-token (made now)"), std::string::npos) << first.log();
+    EXPECT_EQ(second.log().find(".root-token (made now)"), std::string::npos) << second.log();
+    EXPECT_EQ(read_file(file + ".old"), "bct_of_another_deployment\n");
+}
+
+TEST(ServeOnPostgres, WithoutAPlaceForTheTokenItServesAndTheNextMakesIt) {
+    support::TestDatabase database(store::Engine::Postgres);
+    const support::TempFolder folder;
+    config::Config config = config_for(database.url());
+    config.secret = crypto::Secret(std::string(32, 's'));
+
+    Served nowhere(config, folder.path(), Served::Where::Nowhere);
+    ASSERT_NE(nowhere.address(), "") << nowhere.log();
+    EXPECT_NE(nowhere.log().find("serve.no_root_token"), std::string::npos) << nowhere.log();
+    Served next(config, folder.path());
+
+    const std::string address = next.address();
+    ASSERT_NE(address, "") << next.log();
+    const std::string file = folder.path() + "/" + *config::find_root_token_file(config);
+    EXPECT_EQ(status_with_token(address, read_file(file)), 200);
 }
 
 TEST(ServeOnPostgres, TwoProcessesShareOneDatabase) {

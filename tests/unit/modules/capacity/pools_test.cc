@@ -5,6 +5,7 @@
 #include "modules/capacity/capacity.h"
 
 #include "tests/support/test_plane.h"
+#include "tests/unit/modules/capacity/joining.h"
 
 namespace compute::capacity {
 namespace {
@@ -31,12 +32,8 @@ protected:
         input["tenantId"] = "acme";
         return plane.error_of("pools/" + method, TestPlane::admin_of("acme"), input);
     }
-    // What a node's joining will write.
     void join(const Json& pool, const std::string& node) {
-        plane.database().execute(
-            "update expected_nodes set node_id = $1 where pool_id = $2 and name = $3",
-            {"node_" + node, pool.at("id").get<std::string>(), node}
-        );
+        (void)join_node(plane, pool, {.name = node});
     }
 };
 

@@ -88,7 +88,7 @@ class Upgrade(EngineCase):
 
         call("webhooks/create", url=endpoint.url, events=["*"], description="who says 'so'")
         pools = [call("pools/create", name=name) for name in ("a100", "h100")]
-        call("projects/create", name="training")
+        call("projects/create", name="training", idempotencyKey="training-1")
         call("pools/delete", poolId=pools[0]["id"])
         wait_for(lambda: deployment.sql("select count(*) from webhook_deliveries where state = 2") == [("1",)], "a dead letter")
         wait_for(lambda: deployment.sql("select count(*) from webhook_deliveries where state = 0") == [("0",)], "the queue is empty")

@@ -11,6 +11,7 @@
 #include "daemon/modules.h"
 #include "modules/events/operator/methods.h"
 #include "modules/iam/iam_module.h"
+#include "outbox/outbox.h"
 
 namespace compute::cli {
 
@@ -34,6 +35,13 @@ method::Call Plane::make_call(const std::string& path, const Json& input) const 
     call.path = path;
     call.input = input;
     call.request_id = new_id("cli_", compute_->runtime().clock, compute_->runtime().rng);
+    // A command may be the first to write after the data came into another cluster: what it adds
+    // must come behind all that is read and sealed.
+    const method::RegisteredMethod* known = compute_->registry().find(path);
+    known = known != nullptr ? known : registry_.find(path);
+    if (known != nullptr && known->definition.kind == method::Kind::Mutation) {
+        outbox::adopt_cluster(compute_->database());
+    }
     return call;
 }
 

@@ -15,6 +15,7 @@
 #include "crypto/crypto.h"
 #include "daemon/modules.h"
 #include "iam/operator_port.h"
+#include "outbox/outbox.h"
 
 namespace compute::cli::commands {
 
@@ -127,6 +128,7 @@ void audit_migrations(
     entry.decision_reason = "operator";
     entry.admission = std::make_shared<const Json>(Json{{"applied", names}});
     entry.request_id = new_id("cli_", clock, crypto::system_rng());
+    outbox::adopt_cluster(database);  // after a restore nothing may have been started yet
     database.write([&](store::Transaction& tx) {
         audit::append(tx, entry, clock, crypto::system_rng());
     });

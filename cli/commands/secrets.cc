@@ -6,6 +6,7 @@
 #include "cli/plane.h"
 #include "modules/events/operator/rotate_secrets.h"
 #include "modules/iam/audit_module.h"
+#include "outbox/outbox.h"
 
 namespace compute::cli::commands {
 
@@ -14,6 +15,9 @@ namespace {
 int rotate(const CommonOptions& common, bool is_dry_run, Console& console) {
     common.apply(console);
     Plane plane(common.load());
+    if (!is_dry_run) {
+        outbox::adopt_cluster(plane.compute().database());  // it writes audit rows of its own
+    }
     const auto mode = is_dry_run ? events::RotateMode::DryRun : events::RotateMode::Reseal;
     auto report = events::rotate_webhook_secrets(
         plane.compute().runtime(),

@@ -227,6 +227,28 @@ class Audit(EngineCase):
             self.assertEqual(deployment.cli("audit", "seal", "--json").json["rows"], 0 if is_sealed else 1, point)
             self.assertTrue(self.verify(deployment)["ok"], point)
 
+    def test_a_command_that_writes_first_after_a_restore_is_no_intruder(self):
+        deployment, token = self.make_trail(pools=1)
+        if self.engine == "postgres":
+            # As data from a cluster whose transaction ids were a billion higher.
+            deployment.sql("update outbox_state set txid_offset = 1000000000")
+            deployment.cli("api", "pools.create", "tenantId=acme", "name=there", token=token)
+            deployment.cli("audit", "seal")
+            deployment.sql("update outbox_state set txid_offset = 0, system_identifier = '1'")
+        else:
+            deployment.cli("audit", "seal")
+            self.assertEqual(deployment.cli("backup", "copy.db").status, 0)
+            for suffix in ("", "-wal", "-shm"):
+                if os.path.exists(deployment.database.removeprefix("sqlite:") + suffix):
+                    os.remove(deployment.database.removeprefix("sqlite:") + suffix)
+            os.rename(os.path.join(deployment.dir, "copy.db"), deployment.database.removeprefix("sqlite:"))
+        made = deployment.cli("api", "pools.create", "tenantId=acme", "name=here", token=token)
+        self.assertEqual(made.status, 0, made.err)
+
+        self.assertEqual(self.verify(deployment)["unsealed"], 1)
+        wait_for(lambda: deployment.cli("audit", "seal", "--json").json["rows"] == 1, "the row is sealed")
+        self.assertTrue(self.verify(deployment)["ok"])
+
     def test_retention_prunes_sealed_rows_and_stays_verifiable(self):
         deployment, _ = self.make_trail(pools=2)
         # Before it is sealed a row may be anything: these are ten days old.

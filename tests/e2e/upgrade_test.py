@@ -46,23 +46,35 @@ class Store:
         tables.pop("schema_migrations", None)
         return tables
 
-    def rows(self, table, columns):
-        """The rows of a table, each as one line of JSON, sorted."""
+    def rows(self, tables):
+        """The rows of each table, with these columns, each as one line of JSON, sorted."""
         if self.deployment.engine == "postgres":
-            inner = f"select {', '.join(columns)} from {table}"
-            return sorted(row[0] for row in self.deployment.sql(f"select to_jsonb(t)::text from ({inner}) t"))
-        pairs = ", ".join(f"'{column}', {column}" for column in columns)
-        return sorted(row[0] for row in self.deployment.sql(f"select json_object({pairs}) from {table}"))
+            parts = [f"select '{t}', to_jsonb(x)::text from (select {', '.join(columns)} from {t}) x" for t, columns in tables.items()]
+        else:
+            pairs = {t: ", ".join(f"'{column}', {column}" for column in columns) for t, columns in tables.items()}
+            parts = [f"select '{t}', json_object({pairs[t]}) from {t}" for t in tables]
+        found = {table: [] for table in tables}
+        for table, row in self.deployment.sql(" union all ".join(parts)):
+            found[table].append(row)
+        return {table: sorted(rows) for table, rows in found.items()}
 
-    def put(self, table, columns, rows):
-        names = ", ".join(columns)
-        for row in rows:
-            text = row.replace("'", "''")
-            if self.deployment.engine == "postgres":
-                self.script(f"insert into {table} ({names}) overriding system value select {names} from jsonb_populate_record(null::{table}, '{text}'::jsonb)")
-            else:
-                values = ", ".join(f"json_extract('{text}', '$.{column}')" for column in columns)
-                self.script(f"insert or replace into {table} ({names}) values ({values})")
+    def move_sequences(self):
+        """PostgreSQL's sequences go on behind what was put in by hand."""
+        if self.deployment.engine == "postgres":
+            self.deployment.sql(
+                "do $$ declare c record; begin for c in select table_name t, column_name n from information_schema.columns where table_schema = 'public'"
+                " and (is_identity = 'YES' or column_default like 'nextval%') loop execute format("
+                "'select setval(pg_get_serial_sequence(%L, %L), coalesce((select max(%I) from %I), 0) + 1)', c.t, c.n, c.n, c.t); end loop; end $$"
+            )
+
+    def insert(self, table, columns, row):
+        """The statement that puts a row, one line of JSON, into a table."""
+        names, text = ", ".join(columns), row.replace("'", "''")
+        if self.deployment.engine == "postgres":
+            values = f"select {names} from jsonb_populate_record(null::{table}, '{text}'::jsonb)"
+            return f"insert into {table} ({names}) overriding system value {values};"
+        values = ", ".join(f"json_extract('{text}', '$.{column}')" for column in columns)
+        return f"insert into {table} ({names}) values ({values});"
 
 
 class Upgrade(EngineCase):
@@ -99,10 +111,10 @@ class Upgrade(EngineCase):
         source = self.lived_in()
         origin = Store(source)
         full = origin.columns()
-        content = {table: origin.rows(table, columns) for table, columns in full.items()}
+        content = origin.rows(full)
         plan = self.empty()
         migrations = plan.cli("migrate", "--dry-run", "--json").json["pending"]
-        self.assertGreater(len(migrations), 10)
+        self.assertGreaterEqual(len(migrations), 8)
 
         for count in range(1, len(migrations)):
             with self.subTest(last=migrations[count - 1]["name"]):
@@ -111,31 +123,33 @@ class Upgrade(EngineCase):
     def upgrade_from(self, applied, full, content, source):
         old = self.empty()
         store = Store(old)
-        store.script(LEDGER)
+        script = LEDGER + ";"
         for position, migration in enumerate(applied, 1):
             checksum = hashlib.sha256(migration["sql"].encode()).hexdigest()
-            store.script(migration["sql"])
-            store.script(f"insert into schema_migrations values ({position}, '{migration['name']}', 1, '{checksum}')")
-        before = {}
+            script += f"{migration['sql']};insert into schema_migrations values ({position}, '{migration['name']}', 1, '{checksum}');"
+        store.script(script)
+        # What the release of that time would have had of the same history.
+        script, known = "", {}
         for table, columns in store.columns().items():
-            known = [column for column in columns if column in full[table]]
-            if self.engine == "postgres":
-                store.script(f"delete from {table}")
-            rows = [json.dumps({k: v for k, v in json.loads(row).items() if k in known}) for row in content[table]]
-            store.put(table, known, rows)
-            before[table] = (known, store.rows(table, known))
-            self.assertEqual(len(before[table][1]), len(content[table]), table)
+            known[table] = [column for column in columns if column in full[table]]
+            script += f"delete from {table};"
+            for row in content[table]:
+                script += store.insert(table, known[table], json.dumps({k: v for k, v in json.loads(row).items() if k in known[table]}))
+        store.script(script)
+        store.move_sequences()
+        before = store.rows(known)
+        self.assertEqual({table: len(rows) for table, rows in before.items()}, {table: len(content[table]) for table in known})
         self.assertEqual(old.cli("migrate", "status").status, 1)
 
         done = old.cli("migrate", "--json")
 
         self.assertEqual(done.status, 0, done.err)
         self.assertEqual(old.cli("migrate", "verify").status, 0)
-        for table, (columns, rows) in before.items():
-            after = store.rows(table, columns)
-            if table == "audit_events":  # the upgrade itself is audited
-                after = [row for row in after if row in rows]
-            self.assertEqual(after, rows, table)
+        after = store.rows(known)
+        # The upgrade itself is audited.
+        after["audit_events"] = [row for row in after.get("audit_events", []) if row in before.get("audit_events", [])]
+        for table, rows in before.items():
+            self.assertEqual(after[table], rows, table)
         self.use_secret_of(old, source)
         report = old.cli("doctor", "--json")
         self.assertEqual([f for f in report.json["findings"] if f["severity"] == "error"], [])
@@ -143,7 +157,6 @@ class Upgrade(EngineCase):
             token = source.tokens[0]
             listed = old.cli("api", "pools.list", "tenantId=acme", "--query", "items[].name", token=token)
             self.assertEqual((listed.status, listed.out), (0, "h100\n"), listed.err)
-        old.close()
 
     @staticmethod
     def use_secret_of(deployment, source):

@@ -80,13 +80,14 @@ class Store:
 class Upgrade(EngineCase):
     __test__ = False
 
-    def empty(self):
-        """A deployment without any table."""
-        deployment = self.make()
+    def wipe(self, deployment):
+        """Takes every table away."""
         if self.engine == "postgres":
-            deployment.sql("drop schema public cascade")
-            deployment.sql("create schema public")
-        return deployment
+            deployment.sql("drop schema public cascade; create schema public")
+            return
+        for end in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(deployment.database.removeprefix("sqlite:") + end)
 
     def lived_in(self):
         """A deployment of this release in which something has happened."""
@@ -112,16 +113,18 @@ class Upgrade(EngineCase):
         origin = Store(source)
         full = origin.columns()
         content = origin.rows(full)
-        plan = self.empty()
-        migrations = plan.cli("migrate", "--dry-run", "--json").json["pending"]
+        old = self.make()
+        self.use_secret_of(old, source)
+        self.wipe(old)
+        migrations = old.cli("migrate", "--dry-run", "--json").json["pending"]
         self.assertGreaterEqual(len(migrations), 8)
 
         for count in range(1, len(migrations)):
             with self.subTest(last=migrations[count - 1]["name"]):
-                self.upgrade_from(migrations[:count], full, content, source)
+                self.wipe(old)
+                self.upgrade_from(migrations[:count], full, content, old, source.tokens[0])
 
-    def upgrade_from(self, applied, full, content, source):
-        old = self.empty()
+    def upgrade_from(self, applied, full, content, old, token):
         store = Store(old)
         script = LEDGER + ";"
         for position, migration in enumerate(applied, 1):
@@ -150,11 +153,9 @@ class Upgrade(EngineCase):
         after["audit_events"] = [row for row in after.get("audit_events", []) if row in before.get("audit_events", [])]
         for table, rows in before.items():
             self.assertEqual(after[table], rows, table)
-        self.use_secret_of(old, source)
         report = old.cli("doctor", "--json")
         self.assertEqual([f for f in report.json["findings"] if f["severity"] == "error"], [])
         if any(m["name"].startswith("iam/") for m in applied) and any(m["name"].startswith("capacity/0001") for m in applied):
-            token = source.tokens[0]
             listed = old.cli("api", "pools.list", "tenantId=acme", "--query", "items[].name", token=token)
             self.assertEqual((listed.status, listed.out), (0, "h100\n"), listed.err)
 

@@ -96,7 +96,7 @@ def measure(engine, count, rounds):
         daemon = deployment.serve()
         tokens = [deployment.tenant(f"tenant-{i}") for i in range(TENANTS)]
         for i in range(WEBHOOKS):
-            post(daemon.url, "webhooks/create", {"tenantId": f"tenant-{i % TENANTS}", "url": receiver.url, "events": ["node.*"]}, tokens[i % TENANTS]).data
+            post(daemon.url, "webhooks/create", {"tenantId": f"tenant-{i % TENANTS}", "url": receiver.url, "events": ["pool.deleted"]}, tokens[i % TENANTS]).data
         daemon.stop()
         fill(deployment, count)
         alone, _ = seconds(deployment, rounds, "doctor", "--json")

@@ -26,7 +26,7 @@ method::Module capacity_module() {
     module.methods.push_back(pools_list());
     module.methods.push_back(pools_update());
     module.methods.push_back(pools_delete());
-    module.methods.push_back(pools_capacity());
+    module.methods.push_back(pools_capacity(placement));
     module.methods.push_back(projects_create());
     module.methods.push_back(projects_get());
     module.methods.push_back(projects_list());
@@ -58,6 +58,10 @@ method::Module capacity_module() {
         }
     }
     module.gauges = node_gauges();
+    // A large fleet is read before the first request waits for it.
+    module.on_start = [placement](const method::Runtime& runtime) {
+        placement->catch_up(runtime.database, runtime.clock);
+    };
     module.resource_types = {kPoolType, kProjectType, kNodeType, kReservationType};
     module.event_families = {
         {.name = "pool",

@@ -16,7 +16,7 @@ using SharedPlacement = std::shared_ptr<LivePlacement>;
 [[nodiscard]] method::MethodEntry pools_list();
 [[nodiscard]] method::MethodEntry pools_update();
 [[nodiscard]] method::MethodEntry pools_delete();
-[[nodiscard]] method::MethodEntry pools_capacity();
+[[nodiscard]] method::MethodEntry pools_capacity(const SharedPlacement& placement);
 
 [[nodiscard]] method::MethodEntry projects_create();
 [[nodiscard]] method::MethodEntry projects_get();

@@ -256,7 +256,15 @@ TEST_P(Pools, CapacityCountsExpectedAndJoinedNodesPerModelAndFabric) {
             {"expectedNodes", 2},
             {"total", 4},
             {"expected", 4},
-            {"joined", 0}})
+            {"joined", 0},
+            {"healthy", 0},
+            {"booked", 0},
+            {"bookedMilli", 0},
+            {"free", 0},
+            {"freeMilli", 0},
+            {"largestHole", 0},
+            {"stranded", 0},
+            {"wholeNodesFree", Json::array()}})
     );
     EXPECT_EQ(
         capacity.at("fabrics"),

@@ -8,20 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "bench/placement/timing.h"
 #include "bench/placement/trace.h"
 
 namespace compute::bench {
 namespace {
 
-constexpr EpochMs kNow = 1'790'000'000'000;
+inline constexpr EpochMs kNow = 1'790'000'000'000;
 constexpr EpochMs kEnd = kNow + 30LL * 86'400'000;
 constexpr std::uint64_t kSeeds[] = {1, 2, 3};
 
 struct Filled {
     double at_100 = 0;
     double at_130 = 0;
-    std::vector<double> micros;  // of each decision
-    double refused = 0;
 };
 
 double share(std::int64_t part, std::int64_t whole) {
@@ -32,7 +31,8 @@ Filled fill(
     const std::vector<capacity::NodeState>& nodes,
     const TraceRequests& trace,
     capacity::CostRule rule,
-    std::uint64_t seed
+    std::uint64_t seed,
+    Timings& timings
 ) {
     capacity::PlacementIndex index;
     index.compare_by(rule);
@@ -49,15 +49,10 @@ Filled fill(
         const bool was_below = asked < fleet;
         asked += gpu_milli_of(request);
         index.note_demand("openb", request, kNow);
-        const auto begin = std::chrono::steady_clock::now();
+        const Stopwatch watch;
         const capacity::HoldResult held = index.hold("openb", request, kNow);
-        const auto end = std::chrono::steady_clock::now();
-        filled.micros.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
-        if (held.hold != 0) {
-            placed += gpu_milli_of(request);
-        } else {
-            filled.refused += 1;
-        }
+        timings.add(watch);
+        placed += held.hold != 0 ? gpu_milli_of(request) : 0;
         if (was_below && asked >= fleet) {
             filled.at_100 = share(placed, fleet);
         }
@@ -66,38 +61,31 @@ Filled fill(
     return filled;
 }
 
-double percentile(std::vector<double>& values, double part) {
-    std::sort(values.begin(), values.end());
-    return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))];
-}
-
 void run(const std::string& folder, const std::string& variant) {
     const auto nodes = read_nodes(folder + "/openb_node_list_gpu_node.csv");
-    const auto trace =
-        read_requests(folder + "/openb_pod_list_" + variant + ".csv", kNow, kEnd);
+    const auto trace = read_requests(folder + "/openb_pod_list_" + variant + ".csv", kNow, kEnd);
     for (const auto& [name, rule] :
          {std::pair{"three terms", capacity::CostRule::ThreeTerms},
           std::pair{"first fit", capacity::CostRule::FirstFit},
           std::pair{"best fit", capacity::CostRule::BestFit}}) {
         double at_100 = 0;
         double at_130 = 0;
-        std::vector<double> micros;
+        Timings timings(name);
         for (const std::uint64_t seed : kSeeds) {
-            const Filled filled = fill(nodes, trace, rule, seed);
+            const Filled filled = fill(nodes, trace, rule, seed, timings);
             at_100 += filled.at_100 / std::size(kSeeds);
             at_130 += filled.at_130 / std::size(kSeeds);
-            micros.insert(micros.end(), filled.micros.begin(), filled.micros.end());
         }
         std::printf(
-            "%-12s %-12s %6.2f %6.2f   p50 %6.1f us  p99 %7.1f us  max %7.1f us\n",
+            "%s, %s: allocated %.2f %% at 100 %% demand, %.2f %% at 130 %%; %lld requests without "
+            "GPU left out\n",
             variant.c_str(),
             name,
             at_100,
             at_130,
-            percentile(micros, 0.5),
-            percentile(micros, 0.99),
-            percentile(micros, 1.0)
+            static_cast<long long>(trace.cpu_only)
         );
+        timings.print(variant.c_str());
     }
 }
 
@@ -113,5 +101,6 @@ int main(int argc, char** argv) {
     for (const char* variant : {"default", "gpuspec33", "multigpu50", "gpushare100"}) {
         compute::bench::run(folder, variant);
     }
+    compute::bench::run_large_fleet(folder, compute::bench::kNow);
     return 0;
 }

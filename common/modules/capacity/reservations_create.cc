@@ -224,6 +224,7 @@ Json handle(const SharedPlacement& placement, method::Context& context, CreateIn
     if (decision->placement()) {
         check_quota(tx, quota_of_placement(tx, *draft, window, *decision->placement()), now);
     }
+    const SharedDecision tested = decision;
     const Booked booked = book(
         context,
         tx,
@@ -237,6 +238,12 @@ Json handle(const SharedPlacement& placement, method::Context& context, CreateIn
     );
     if (booked.bookings.empty()) {
         return become_pending_answer(context, tx, *draft, booked.decision->explanation());
+    }
+    // What was chosen first was taken meanwhile: what it got instead may be of another model.
+    if (booked.decision != tested) {
+        QuotaRequest got = quota_of_placement(tx, *draft, window, *booked.decision->placement());
+        got.extends = draft->id.str();  // its bookings are there already
+        check_quota(tx, got, now);
     }
     become_placed(context, tx, *draft, window, booked.bookings);
     return reservation_json(*draft, {.bookings = booked.bookings, .queue_position = {}});

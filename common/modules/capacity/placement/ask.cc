@@ -68,7 +68,7 @@ bool Ask::may_stand(const NodeView& view, std::size_t place) const {
 std::int64_t Ask::count_fitting(const NodeView& view, std::int64_t want) const {
     std::int64_t count = want;
     if (is_share()) {
-        if (!request_->may_share_gpus || choose_share(view) < 0) {
+        if (!request_->may_share_gpus || view.largest_free < milli()) {
             return 0;
         }
     } else if (request_->gpu_count > 0) {
@@ -97,6 +97,7 @@ NodeView Ask::narrow(const NodeView& view, const IndexedNode& node) const {
     NodeView narrowed = view;
     narrowed.whole = 0;
     narrowed.placeable = 0;
+    narrowed.largest_free = 0;
     narrowed.whole_healthy = 0;
     narrowed.free_milli = 0;
     for (std::size_t i = 0; i < node.gpus.size(); ++i) {
@@ -107,6 +108,7 @@ NodeView Ask::narrow(const NodeView& view, const IndexedNode& node) const {
             continue;
         }
         ++narrowed.placeable;
+        narrowed.largest_free = std::max(narrowed.largest_free, narrowed.free[i]);
         narrowed.free_milli += narrowed.free[i];
         if (narrowed.free[i] == kWholeGpuMilli) {
             ++narrowed.whole;

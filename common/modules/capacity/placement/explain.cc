@@ -35,7 +35,7 @@ bool has_room_on_gpus(const NodeView& view, const Ask& ask, std::int64_t part) {
     if (part == 0) {
         return true;
     }
-    return ask.is_share() ? ask.choose_share(view) >= 0 : view.whole >= part;
+    return ask.is_share() ? view.largest_free >= ask.milli() : view.whole >= part;
 }
 
 // The first reason in the order of the pipeline; nullptr when the node could hold its part.
@@ -73,11 +73,7 @@ Count find_reason(const IndexedNode& node, const NodeView& view, const Ask& ask,
 }
 
 std::int64_t hole_of(const NodeView& view, const Ask& ask) {
-    if (!ask.is_share()) {
-        return view.whole;
-    }
-    const auto largest = *std::max_element(view.free.begin(), view.free.begin() + view.gpus);
-    return std::max<std::int64_t>(largest, 0);
+    return ask.is_share() ? view.largest_free : view.whole;
 }
 
 }  // namespace

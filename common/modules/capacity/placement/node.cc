@@ -16,6 +16,7 @@ void count_gpu(NodeView& view, std::size_t place, const IndexedGpu& gpu, std::in
     view.free[place] = free;
     view.free_milli += free;
     ++view.placeable;
+    view.largest_free = std::max(view.largest_free, free);
     if (gpu.health == GpuHealth::Degraded) {
         view.degraded = static_cast<std::uint16_t>(view.degraded | 1U << place);
     }

@@ -26,24 +26,28 @@ inline constexpr DomainId kNoDomain = std::numeric_limits<DomainId>::max();
 // What of a node is free in one window. All that a decision reads of a node stands here, side by
 // side with the other nodes' views; the rest is looked up only for the node that is chosen.
 struct alignas(64) NodeView {
+    // The first cache line: what a scan for whole GPUs looks at.
     Reach reach{.from_low = 0, .from_high = 0, .to_low = 0, .to_high = 0};  // covers nothing
     std::int64_t cpu_milli = 0;                                             // free
     std::int64_t memory_mib = 0;                                            // free
-    std::int64_t cpu_share = 0;  // of the node's CPU, what belongs to one GPU
-    std::int64_t memory_share = 0;
-    std::int32_t free_milli = 0;  // of all placeable GPUs
-    DomainId domain = kNoDomain;
+    std::int32_t free_milli = 0;                                            // of all placeable GPUs
     ModelId model = kNoGpus;
-    std::int16_t gpus = 0;           // expected ones
-    std::int16_t whole = 0;          // placeable ones without any use
+    std::int16_t whole = 0;          // placeable GPUs without any use
     std::int16_t whole_healthy = 0;  // of them, not degraded
-    std::uint16_t degraded = 0;      // a bit for each GPU that is
-    std::int16_t placeable = 0;      // neither missing nor failed
+    std::int16_t gpus = 0;           // expected ones
     bool is_ready = false;
     bool is_enabled = false;
     bool is_untouched = false;  // nothing of the node is used
-    [[nodiscard]] bool is_usable() const { return is_ready && is_enabled; }
+    // The second.
+    std::uint16_t degraded = 0;     // a bit for each GPU that is
+    std::int16_t placeable = 0;     // neither missing nor failed
+    std::int16_t largest_free = 0;  // the most milli that one placeable GPU has
+    DomainId domain = kNoDomain;
+    std::int64_t cpu_share = 0;  // of the node's CPU, what belongs to one GPU
+    std::int64_t memory_share = 0;
     std::array<std::int16_t, kMaxGpus> free{};  // milli of each GPU; -1: not placeable
+
+    [[nodiscard]] bool is_usable() const { return is_ready && is_enabled; }
 };
 
 struct IndexedGpu {

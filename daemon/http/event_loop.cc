@@ -1,5 +1,6 @@
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 #include <netinet/in.h>
@@ -41,6 +42,8 @@ Scheduler::Scheduler(ServerOptions options, Handler& handler, Clock& clock, Rng&
       log_(log),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    // OpenSSL writes to sockets whose peer may be gone, and has no way to say MSG_NOSIGNAL.
+    std::signal(SIGPIPE, SIG_IGN);
     try {
         add_to_epoll(epoll_, wake_fd_, EPOLLIN, kWakeTag);
         for (const ListenerOptions& one : options_.listeners) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "modules/capacity/booking_checks.h"
 #include "modules/capacity/live_placement.h"
 #include "modules/capacity/methods.h"
 #include "modules/capacity/node_checks.h"
@@ -52,7 +53,7 @@ method::Module capacity_module() {
     module.reconcilers.push_back(node_reconciler());
     module.reconcilers.push_back(timers_reconciler());
     module.reconcilers.push_back(placer_reconciler(placement));
-    for (auto checks : {node_checks, reservation_checks}) {
+    for (auto checks : {node_checks, booking_checks, reservation_checks}) {
         for (method::Check& check : checks()) {
             module.checks.push_back(std::move(check));
         }

@@ -22,7 +22,8 @@ constexpr store::Sql kRoots(
 );
 constexpr store::Sql kStrays(
     "select b.id, b.holder_id, coalesce(r.state, 'gone') from bookings b left join reservations r "
-    "on r.id = b.holder_id and r.tenant_id = b.tenant_id where b.holder_type = 'reservation' and "
+    "on r.id = b.holder_id and r.tenant_id = b.tenant_id where b.id >= $1 and b.id < $2 "
+    "and b.holder_type = 'reservation' and "
     "(r.id is null or r.state in ('draft', 'awaiting-confirmation', 'denied') "
     "or (r.state = 'pending' and b.ends_at > r.updated_at) "
     "or (r.state = 'failed' and b.ends_at > r.closed_at) "
@@ -31,7 +32,8 @@ constexpr store::Sql kStrays(
     "order by b.id limit 100"
 );
 constexpr store::Sql kChildren(
-    "select c.id, c.parent_id from bookings c where c.parent_id is not null and not exists ("
+    "select c.id, c.parent_id from bookings c where c.id >= $1 and c.id < $2 "
+    "and c.parent_id is not null and not exists ("
     "select 1 from bookings p where p.holder_id = c.parent_id and p.parent_id is null "
     "and p.tenant_id = c.tenant_id and p.node_id = c.node_id "
     "and (c.gpu_uuid is null or (p.gpu_uuid = c.gpu_uuid and p.milli >= c.milli)) "
@@ -66,52 +68,6 @@ private:
     std::int64_t limit_;
     std::map<EpochMs, std::int64_t> steps_;
 };
-
-std::vector<method::Finding> findings(
-    const char* check, std::vector<std::string> faults, const char* what, const char* fix
-) {
-    if (faults.empty()) {
-        return {};
-    }
-    method::Finding finding;
-    finding.check = check;
-    finding.severity = method::Severity::Error;
-    finding.message = std::string(what) + ": " + faults.front();
-    finding.fix = fix;
-    finding.count = static_cast<std::int64_t>(faults.size());
-    finding.details = std::make_shared<const Json>(Json{{"faults", std::move(faults)}});
-    return {std::move(finding)};
-}
-
-std::vector<method::Finding> find_double_bookings(method::CheckContext& context) {
-    const EpochMs after = context.is_deep ? 0 : context.clock.now_ms();
-    return findings(
-        "capacity.double-bookings",
-        context.database.read(
-            [&](store::Transaction& tx) { return double_bookings(tx, after); },
-            store::Purpose::Background
-        ),
-        "more is booked than there is",
-        "release one of the reservations named in the details, and report this defect"
-    );
-}
-
-std::vector<method::Finding> find_stray_bookings(method::CheckContext& context) {
-    return findings(
-        "capacity.stray-bookings",
-        context.database.read(
-            [](store::Transaction& tx) {
-                std::vector<std::string> all = stray_bookings(tx);
-                const auto children = misplaced_children(tx);
-                all.insert(all.end(), children.begin(), children.end());
-                return all;
-            },
-            store::Purpose::Background
-        ),
-        "capacity is held by nobody entitled to it",
-        "report this defect with the details; the capacity comes free at the bookings' ends"
-    );
-}
 
 std::vector<method::Finding> find_stuck_drafts(method::CheckContext& context) {
     const EpochMs now = context.clock.now_ms();
@@ -158,30 +114,24 @@ std::vector<std::string> double_bookings(store::Transaction& tx, EpochMs after) 
     return faults;
 }
 
-std::vector<std::string> misplaced_children(store::Transaction& tx) {
+std::vector<std::string> stray_bookings(
+    store::Transaction& tx, const std::string& first, const std::string& before
+) {
     std::vector<std::string> faults;
-    for (const store::Row& row : tx.query(kChildren)) {
-        faults.push_back("booking " + row.get_text(0) + " lies outside of " + row.get_text(1));
-    }
-    return faults;
-}
-
-std::vector<std::string> stray_bookings(store::Transaction& tx) {
-    std::vector<std::string> faults;
-    for (const store::Row& row : tx.query(kStrays)) {
+    for (const store::Row& row : tx.query(kStrays, {first, before})) {
         faults.push_back(
             "booking " + row.get_text(0) + " of " + row.get_text(1) + ", which is " +
             row.get_text(2)
         );
     }
+    for (const store::Row& row : tx.query(kChildren, {first, before})) {
+        faults.push_back("booking " + row.get_text(0) + " lies outside of " + row.get_text(1));
+    }
     return faults;
 }
 
 std::vector<method::Check> reservation_checks() {
-    return {
-        {.id = "capacity.double-bookings", .run = find_double_bookings},
-        {.id = "capacity.stray-bookings", .run = find_stray_bookings},
-        {.id = "capacity.stuck-drafts", .run = find_stuck_drafts}};
+    return {{.id = "capacity.stuck-drafts", .run = find_stuck_drafts}};
 }
 
 }  // namespace compute::capacity

@@ -1,5 +1,5 @@
-// The invariants of bookings, as doctor looks at them: each function returns a line for each fault
-// it finds, at most a hundred.
+// The invariants of bookings in SQL: each function returns a line for each fault it finds, at most
+// a hundred.
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@ namespace compute::capacity {
 // I1: at no instant is more booked than there is, on a GPU or of a node's CPU and memory. Looks at
 // windows that are not over at `after`.
 [[nodiscard]] std::vector<std::string> double_bookings(store::Transaction& tx, EpochMs after = 0);
-// I2: what lies inside a reservation lies within its window and amount.
-[[nodiscard]] std::vector<std::string> misplaced_children(store::Transaction& tx);
-// I3 and I6: no booking of a reservation that is over reaches beyond its end and cleanup, none is
-// of one that was never allowed or waits, or of none at all.
-[[nodiscard]] std::vector<std::string> stray_bookings(store::Transaction& tx);
+// I2, I3 and I6 over the bookings with ids from `first` up to but not `before`: what lies inside a
+// reservation lies within its window and amount; no booking of a reservation that is over reaches
+// beyond its end and cleanup; none is of one that was never allowed or waits, or of none at all.
+[[nodiscard]] std::vector<std::string> stray_bookings(
+    store::Transaction& tx, const std::string& first = "", const std::string& before = "~"
+);
 
-// capacity.double-bookings, capacity.stray-bookings, capacity.stuck-drafts.
+// capacity.stuck-drafts.
 [[nodiscard]] std::vector<method::Check> reservation_checks();
 
 }  // namespace compute::capacity

@@ -12,6 +12,10 @@ class LivePlacementTest : public ClaimsLab {
 protected:
     LivePlacement live;
 
+    Json first_model(Json input) {
+        input["tenantId"] = "acme";
+        return plane.call("pools/capacity", admin, input).at("models").at(0);
+    }
     void catch_up() { live.catch_up(plane.database(), plane.clock); }
     bool has_room(const std::string& pool, std::int64_t gpus) {
         PlacementRequest request;
@@ -89,17 +93,11 @@ TEST_P(LivePlacementTest, TheRoomOfAPoolIsAnswered) {
     add_node(pool, {.name = "n2"});
     reserve(asks(pool, 3));
 
-    const Json now = call("pools/capacity", {{"poolId", pool}}).at("models").at(0);
+    const Json now = first_model({{"poolId", pool}});
     advance(10 * kHour);
-    const Json past = call(
-                          "pools/capacity",
-                          {{"poolId", pool},
-                           {"from", plane.clock.now_ms() - 10 * kHour},
-                           {"to", plane.clock.now_ms()}}
-    )
-                          .at("models")
-                          .at(0);
-    const Json later = call("pools/capacity", {{"poolId", pool}}).at("models").at(0);
+    const EpochMs end = plane.clock.now_ms();
+    const Json past = first_model({{"poolId", pool}, {"from", end - 10 * kHour}, {"to", end}});
+    const Json later = first_model({{"poolId", pool}});
 
     EXPECT_EQ(now.at("gpuModel"), "H100");
     EXPECT_EQ(now.at("total"), 16);

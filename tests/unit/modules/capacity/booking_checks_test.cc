@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "outbox/catalog.h"
+#include "store/migrate.h"
 
 #include "tests/unit/modules/capacity/claims_lab.h"
 
@@ -23,10 +24,8 @@ protected:
             plane.database(),
             plane.runtime().config,
             plane.clock,
-            {},
-            plane.runtime().catalog,
-            false,
-            std::chrono::milliseconds(200)};
+            store::built_in_migrations(),
+            plane.runtime().catalog};
         const std::vector<method::Check> checks = booking_checks();
         const auto check = std::find_if(checks.begin(), checks.end(), [&](const auto& other) {
             return other.id == id;

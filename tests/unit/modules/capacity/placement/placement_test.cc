@@ -80,9 +80,9 @@ TEST(Placement, HealthyGpusAreTakenBeforeDegradedOnes) {
     index.put_node(worn);
     index.put_node(node("node_b", 2));
 
-    EXPECT_THAT(gpus_of(index.hold(kPool, asks(1), 0).result), ElementsAre("node_b/0"));
-    index.remove_node("node_b", 2);
-    EXPECT_THAT(gpus_of(index.place(kPool, asks(1), 0)), ElementsAre("node_a/1"));
+    for (const std::string expected : {"node_a/1", "node_b/0", "node_b/1", "node_a/0"}) {
+        EXPECT_THAT(gpus_of(index.hold(kPool, asks(1), 0).result), ElementsAre(expected));
+    }
 }
 
 TEST(Placement, ClaimsThatNameNoModelKeepAwayFromModelsThatOthersName) {
@@ -186,11 +186,10 @@ TEST(Placement, ARefusalCountsNodesByTheFirstReason) {
          {silent, cordoned, node("node_c", 8, "T4"), broken, node("node_e")}) {
         index.put_node(state);
     }
-    ASSERT_NE(index.hold(kPool, asks(1, 100, 300), 0).hold, 0U);
     PlacementRequest request = asks(8);
     request.gpus_per_node = 8;
     request.gpu_models = {"H100"};
-    index.hold(kPool, request, 0);
+    ASSERT_NE(index.hold(kPool, request, 0).hold, 0U);
 
     const Explanation why = index.place(kPool, request, 0).explanation.value();
 
@@ -215,7 +214,7 @@ TEST(Placement, ThePoolsRoomIsCountedByModel) {
     index.put_node(node("node_c", 1, "A10"));
     PlacementRequest request = asks(2);
     request.gpu_models = {"H100"};
-    index.hold(kPool, request, 0);
+    ASSERT_NE(index.hold(kPool, request, 0).hold, 0U);
 
     const std::vector<ModelCapacity> models = index.summarize(kPool, 100, 200);
 

@@ -20,8 +20,7 @@ constexpr std::int64_t kMsPerSecond = 1000;
 constexpr std::int64_t kComeBackMs = 5000;
 
 bool is_final(ErrorCode code) {
-    return code == ErrorCode::Unauthenticated || code == ErrorCode::AccessDenied ||
-           code == ErrorCode::InvalidInput;
+    return code == ErrorCode::Unauthenticated || code == ErrorCode::InvalidInput;
 }
 
 capacity::WatchedNode watched_of(

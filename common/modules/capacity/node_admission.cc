@@ -274,9 +274,7 @@ NodeToken get_token(const method::Runtime& runtime, const Hello& hello, EpochMs 
     if (token->names) {
         const auto names = expand_names(*token->names, "names");
         if (std::find(names.begin(), names.end(), *hello.name) == names.end()) {
-            throw ComputeError(
-                ErrorCode::AccessDenied, "name: is not among those the token may enrol"
-            );
+            throw invalid_input("name: is not among those the token may enrol");
         }
     }
     return *token;

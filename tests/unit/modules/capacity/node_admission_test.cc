@@ -139,7 +139,7 @@ TEST_P(Admission, ATokenCoversTheNamesItLists) {
     const std::string token = token_of(plane, pool, {{"names", "gpu-[01-02]"}, {"maxUses", 9}});
 
     EXPECT_NO_THROW((void)admit(with_token({.name = "gpu-02"}, token)));
-    EXPECT_EQ(refusal_of(with_token({.name = "gpu-03"}, token)).code(), ErrorCode::AccessDenied);
+    EXPECT_EQ(refusal_of(with_token({.name = "gpu-03"}, token)).code(), ErrorCode::InvalidInput);
 }
 
 TEST_P(Admission, ADeclaredNodeTakesFabricAndLabelsOfItsGroup) {

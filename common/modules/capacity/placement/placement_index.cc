@@ -137,9 +137,12 @@ struct PlacementIndex::Impl {
         return Spot{&pool, *pool.find(node_id)};
     }
 
-    HoldId add_hold(Hold hold) {
+    // What ended before `now` is let go of: a node that only this process books on is never read
+    // again.
+    HoldId add_hold(Hold hold, EpochMs now) {
         const HoldId id = ++last_hold;
         for_each_node(hold, [&](IndexedNode& node) {
+            node.forget_before(now);
             use(node, hold, 1);
             node.holds.push_back({.id = id, .committed = std::nullopt});
             ++hold.open_nodes;
@@ -299,7 +302,12 @@ HoldResult PlacementIndex::hold(
 ) {
     HoldResult held{.result = impl_->place(pool_id, request, now), .hold = 0};
     if (held.result.placement) {
-        held.hold = hold_placement(*held.result.placement, request.starts_at, request.ends_at);
+        held.hold = impl_->add_hold(
+            {.starts_at = request.starts_at,
+             .ends_at = request.ends_at,
+             .bookings = held.result.placement->bookings},
+            now
+        );
     }
     return held;
 }
@@ -308,7 +316,7 @@ HoldId PlacementIndex::hold_placement(
     const Placement& placement, EpochMs starts_at, EpochMs ends_at
 ) {
     return impl_->add_hold(
-        {.starts_at = starts_at, .ends_at = ends_at, .bookings = placement.bookings}
+        {.starts_at = starts_at, .ends_at = ends_at, .bookings = placement.bookings}, 0
     );
 }
 

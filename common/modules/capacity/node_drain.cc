@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/fail_point.h"
+#include "modules/capacity/losses.h"
 #include "modules/capacity/node_fields.h"
-#include "modules/capacity/node_losses.h"
 #include "modules/capacity/node_removal.h"
 #include "modules/capacity/node_tokens.h"
 #include "modules/capacity/node_view.h"

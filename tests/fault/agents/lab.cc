@@ -68,8 +68,9 @@ void Lab::start(const std::string& process, LoopLimits limits, Wire wire) {
     }
     options.listeners.push_back({"127.0.0.1:0", false, tls});
     options.limits.workers = 2;
+    http::Handler& handler = *this;  // private to others
     server = std::make_unique<http::HttpServer>(
-        std::move(options), *this, clock_, crypto::system_rng(), plane.messages
+        std::move(options), handler, clock_, crypto::system_rng(), plane.messages
     );
 }
 

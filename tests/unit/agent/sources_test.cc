@@ -48,7 +48,7 @@ protected:
         );
         write(
             "proc/gpus/0000:0f:00.0/information",
-            "Model: \t\t Unknown\nGPU UUID: \t GPU-????????-????\nDevice Minor: \t 2\n"
+            "Model: \t\t Unknown\nGPU UUID: \t GPU-\?\?-\?\nDevice Minor: \t 2\n"
         );
         return folder.path() + "/proc";
     }

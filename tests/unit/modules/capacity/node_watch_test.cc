@@ -33,13 +33,13 @@ protected:
     NodeWatch watch;
 
     // A node with the GPUs a and b, heard at 0.
-    void begin(std::int64_t disconnected_ms = 20'000, std::int64_t lost_ms = 120'000) {
+    void begin(std::int64_t epoch = 3) {
         WatchedNode node;
         node.tenant_id = TenantId("acme");
         node.id = kId;
-        node.epoch = 3;
-        node.disconnected_after_ms = disconnected_ms;
-        node.lost_after_ms = lost_ms;
+        node.epoch = epoch;
+        node.disconnected_after_ms = 20'000;
+        node.lost_after_ms = 120'000;
         node.gpus = {{"a", false}, {"b", false}};
         node.present = {"a", "b"};
         node.inventory_hash = agent_protocol::inventory_hash(gpus_named({"a", "b"}));
@@ -162,7 +162,7 @@ TEST_F(Watch, AnOldEpochHasNoRight) {
 TEST_F(Watch, ANewEpochForgetsTheStepsOfTheOldOne) {
     begin();
     const NodeStep step = due(20'000);
-    begin();
+    begin(4);
 
     watch.settle(step, Outcome::Taken);
 

@@ -170,7 +170,8 @@ TEST_P(Nodes, ListFiltersAndPages) {
     }
     const auto names = [&](Json input) {
         std::vector<std::string> out;
-        for (const Json& node : call("list", std::move(input)).at("items")) {
+        const Json answer = call("list", std::move(input));
+        for (const Json& node : answer.at("items")) {
             out.push_back(node.at("name"));
         }
         return out;

@@ -4,7 +4,7 @@
 
 #include "core/fail_point.h"
 #include "modules/capacity/node_fields.h"
-#include "modules/capacity/node_losses.h"
+#include "modules/capacity/losses.h"
 #include "modules/capacity/node_removal.h"
 #include "modules/capacity/node_tokens.h"
 #include "modules/capacity/node_view.h"

@@ -6,7 +6,7 @@
 
 #include "core/fail_point.h"
 #include "modules/capacity/gpu_faults.h"
-#include "modules/capacity/node_losses.h"
+#include "modules/capacity/losses.h"
 #include "modules/capacity/node_removal.h"
 #include "modules/capacity/node_view.h"
 

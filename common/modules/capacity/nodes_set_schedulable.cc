@@ -3,7 +3,7 @@
 #include "modules/capacity/methods.h"
 #include "modules/capacity/node_drain.h"
 #include "modules/capacity/node_fields.h"
-#include "modules/capacity/node_losses.h"
+#include "modules/capacity/losses.h"
 #include "modules/capacity/node_removal.h"
 #include "modules/capacity/node_view.h"
 #include "modules/capacity/pool_fields.h"

@@ -59,6 +59,7 @@ create table reservations (
 create index reservations_page on reservations (tenant_id, created_at, id);
 create index reservations_timer on reservations (next_timer_at) where next_timer_at is not null;
 create index reservations_queue on reservations (pool_id, queued_at, id) where state = 'pending';
+create index reservations_passed on reservations (pool_id, skipped_at) where state = 'pending' and skipped_at is not null;
 create index reservations_passing on reservations (pool_id, queued_at) where state in ('placed', 'active');
 create index reservations_waiting on reservations (tenant_id) where state = 'pending';
 create unique index reservations_alive_name on reservations (tenant_id, name)

@@ -25,9 +25,9 @@ def add_nodes(deployment, pool, count, gpus=8, model="H100", tenant="acme"):
         node = f"node_{pool[5:25]}{i:06d}"
         statements.append(
             "insert into nodes (id, tenant_id, pool_id, name, labels, connection, connection_since, admin, cpu_milli, memory_mib,"
-            " expected_gpus, machine_id, boot_id, credential_hash, epoch, connected_to, clock_skew_ms, inventory_hash, abilities,"
+            " expected_gpus, machine_id, boot_id, credential_hash, epoch, connected_to, fence_ms, clock_skew_ms, inventory_hash, abilities,"
             f" version, changed_in, created_at, updated_at) values ('{node}', '{tenant}', '{pool}', 'n{i}', '{{}}', 'ready', 0,"
-            f" 'enabled', 192000, 2097152, {gpus}, 'm{i}', 'b{i}', '', 1, '', 0, '', '{{}}', 1, 1, 0, 0)"
+            f" 'enabled', 192000, 2097152, {gpus}, 'm{i}', 'b{i}', '', 1, '', 0, 0, '', '{{}}', 1, 1, 0, 0)"
         )
         for gpu in range(gpus):
             statements.append(
@@ -38,6 +38,8 @@ def add_nodes(deployment, pool, count, gpus=8, model="H100", tenant="acme"):
 
 
 def create_pool(url, token, name="p", **more):
+    """No agent speaks for these nodes, so the pool waits long before it calls them disconnected."""
+    more = {"disconnectedAfterSeconds": 600, "lostAfterSeconds": 86_400, **more}
     return post(url, "pools/create", {"tenantId": "acme", "name": name, **more}, token).data["id"]
 
 

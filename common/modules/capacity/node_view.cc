@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "modules/capacity/reservation_changes.h"
+
 namespace compute::capacity {
 namespace {
 
@@ -83,6 +85,7 @@ void publish_to_all(
              .data = std::make_shared<const Json>(std::move(data))}
         );
     };
+    wake_after_commit(context, tx, kPlacerChannel);  // what changes a node may make room
     publish(node.tenant_id, data_of(holders));
     std::set<TenantId> others;
     for (const Holder& holder : holders) {

@@ -28,6 +28,7 @@ constexpr store::Sql kExpectsNodes(
 struct Queue {
     PoolId id;
     PoolSettings settings;
+    bool is_deleted = false;
     bool expects_nodes = false;  // declared ones that have not joined
     std::optional<EpochMs> last_turn;
     std::vector<std::string> models;
@@ -84,6 +85,7 @@ private:
                 return Queue{
                     .id = pool,
                     .settings = row->settings,
+                    .is_deleted = row->deleted_at.has_value(),
                     .expects_nodes = tx.get_row(kExpectsNodes, {owner, pool}).get_int(0) > 0,
                     .last_turn = last_placed_turn(tx, pool),
                     .models = {},
@@ -102,6 +104,10 @@ private:
     }
 
     void attempt(Queue& queue, QueueRules& rules, const Reservation& claim) {
+        if (queue.is_deleted) {
+            fail(claim, "the pool was deleted");
+            return;
+        }
         const auto models = rules.models_left(claim.request, queue.models);
         if (!models) {
             rules.add_waiting(claim);
@@ -120,7 +126,7 @@ private:
         const Explanation& why = *decision->explanation();
         // Barred models say nothing about what the pool could hold.
         if (!why.could_ever_fit && !queue.expects_nodes && *models == claim.request.gpu_models) {
-            fail(claim);
+            fail(claim, "the pool could never hold it");
             return;
         }
         earlier(queue.next, why.earliest_start);
@@ -162,14 +168,12 @@ private:
         );
     }
 
-    void fail(const Reservation& claim) {
+    void fail(const Reservation& claim, const std::string& reason) {
         runtime_.database.write(
             [&](store::Transaction& tx) {
                 auto row = find_reservation_to_change(tx, claim.tenant_id, claim.id);
                 if (row && row->state == ReservationState::Pending) {
-                    become_failed(
-                        method::Context(runtime_), tx, *row, "the pool could never hold it"
-                    );
+                    become_failed(method::Context(runtime_), tx, *row, reason);
                 }
             },
             store::Purpose::Background

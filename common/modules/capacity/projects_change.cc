@@ -4,6 +4,7 @@
 #include "modules/capacity/methods.h"
 #include "modules/capacity/pool_fields.h"
 #include "modules/capacity/project.h"
+#include "modules/capacity/reservation_rows.h"
 
 namespace compute::capacity {
 namespace {
@@ -85,6 +86,14 @@ Json archive(method::Context& context, ProjectInput& input) {
     store::Transaction& tx = context.transaction();
     Project project = get_project(tx, input.tenant_id, input.project_id);
     if (!project.archived_at) {
+        const std::int64_t alive = count_alive_in_project(tx, project.tenant_id, project.id);
+        if (alive > 0) {
+            throw ComputeError(
+                ErrorCode::InvalidState,
+                "projectId: the project still has claims",
+                Json{{"reservations", alive}}
+            );
+        }
         project.archived_at = context.now();
         save(context, tx, project, "project.archived", {});
     }

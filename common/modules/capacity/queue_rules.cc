@@ -7,12 +7,14 @@
 namespace compute::capacity {
 namespace {
 
-// Those in the way of a new claim: every one when the queue is strict ($2 = 1), else those passed
-// since before $3. Found by the pool, which the caller has looked up for its tenant; the claims may
-// be any tenant's.
-constexpr store::Sql kInTheWay(
-    "select request from reservations where pool_id = $1 and state = 'pending' "
-    "and (cast($2 as bigint) = 1 or skipped_at <= $3) order by queued_at, id limit 200"
+// Found by the pool, which the caller has looked up for its tenant; the claims may be any tenant's.
+constexpr store::Sql kAnyWaiting(
+    "select count(*) from (select 1 from reservations where pool_id = $1 and state = 'pending' "
+    "limit 1) as waiting"
+);
+constexpr store::Sql kBarriers(
+    "select request from reservations where pool_id = $1 and state = 'pending' and skipped_at <= "
+    "$2"
 );
 
 bool overlaps(const std::vector<std::string>& a, const std::vector<std::string>& b) {
@@ -55,12 +57,10 @@ std::optional<std::vector<std::string>> QueueRules::models_left(
 bool has_barrier(
     store::Transaction& tx, const Pool& pool, const ReservationRequest& request, EpochMs now
 ) {
-    const bool is_strict = pool.settings.queue == "strict";
-    for (const store::Row& row :
-         tx.query(kInTheWay, {pool.id, is_strict ? 1 : 0, now - kBarrierAfterMs})) {
-        if (is_strict) {
-            return true;
-        }
+    if (pool.settings.queue == "strict") {
+        return tx.get_row(kAnyWaiting, {pool.id}).get_int(0) > 0;
+    }
+    for (const store::Row& row : tx.query(kBarriers, {pool.id, now - kBarrierAfterMs})) {
         const auto other = ReservationRequest::decode(Json::parse(row.get_text(0)));
         if (overlaps(other.gpu_models, request.gpu_models)) {
             return true;

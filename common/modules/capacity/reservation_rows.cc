@@ -23,6 +23,10 @@ constexpr store::Sql kSelectByName(
     "select id from reservations where tenant_id = $1 and name = $2 and state in ('pending', "
     "'placed', 'active')"
 );
+constexpr store::Sql kCountAliveInProject(
+    "select count(*) from reservations where tenant_id = $1 and project_id = $2 and state in "
+    "('pending', 'placed', 'active')"
+);
 constexpr store::Sql kSelectPage(
     "select " RESERVATION_COLUMNS
     "from reservations where tenant_id = $1 "
@@ -204,6 +208,12 @@ std::optional<ReservationId> find_alive_by_name(
 ) {
     const auto row = tx.find_row(kSelectByName, {tenant, name});
     return row ? std::optional(ReservationId(row->get_text(0))) : std::nullopt;
+}
+
+std::int64_t count_alive_in_project(
+    store::Transaction& tx, const TenantId& tenant, const ProjectId& project
+) {
+    return tx.get_row(kCountAliveInProject, {tenant, project}).get_int(0);
 }
 
 std::vector<Reservation> list_reservations(

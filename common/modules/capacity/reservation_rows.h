@@ -30,6 +30,11 @@ namespace compute::capacity {
     store::Transaction& tx, const TenantId& tenant, const std::string& name
 );
 
+// How many of the project wait or hold something.
+[[nodiscard]] std::int64_t count_alive_in_project(
+    store::Transaction& tx, const TenantId& tenant, const ProjectId& project
+);
+
 struct ReservationFilter {
     std::optional<ReservationState> state;  // absent: all but the undecided
     std::optional<PoolId> pool_id;

@@ -229,6 +229,36 @@ TEST_P(ClaimsLife, WhatIsStillExpectedIsWaitedFor) {
     EXPECT_EQ(state_of(made), "placed");
 }
 
+TEST_P(ClaimsLife, ADeletedPoolsQueueFails) {
+    const std::string pool = create_pool();
+    const Json waiting = reserve(asks(pool, 1));
+    plane.call("pools/delete", admin, {{"tenantId", "acme"}, {"poolId", pool}});
+
+    run_placer();
+
+    EXPECT_EQ(state_of(waiting), "failed");
+    EXPECT_EQ(get(waiting).at("reason"), "the pool was deleted");
+}
+
+TEST_P(ClaimsLife, AProjectWithClaimsIsNotArchived) {
+    const std::string pool = create_pool();
+    add_node(pool, {.name = "n1"});
+    const Json project = plane.call(
+        "projects/create", admin, {{"tenantId", "acme"}, {"name", "p"}, {"idempotencyKey", "p"}}
+    );
+    const Json made = reserve(asks(pool, 1, 1, {{"projectId", project.at("id")}}));
+    const Json archive{{"tenantId", "acme"}, {"projectId", project.at("id")}};
+
+    const auto refused = plane.error_of("projects/archive", admin, archive);
+    call("release", {{"reservationId", made.at("id")}});
+
+    EXPECT_EQ(refused.code(), ErrorCode::InvalidState);
+    EXPECT_EQ(refused.details()->at("reservations"), 1);
+    EXPECT_NO_THROW(plane.call("projects/archive", admin, archive));
+    const auto late = error_of_reserve(asks(pool, 1, 1, {{"projectId", project.at("id")}}));
+    EXPECT_EQ(late.code(), ErrorCode::InvalidState);
+}
+
 TEST_P(ClaimsLife, DraftsAreRemoved) {
     const std::string pool = create_pool();
     plane.iam.set_policy([](const iam::Session&, const iam::Question& question) {

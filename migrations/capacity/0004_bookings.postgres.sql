@@ -56,6 +56,7 @@ create table reservations (
     degraded text,
     extending text,
     confirmation_id text collate "C",
+    confirmation_expires_at bigint,
     next_timer_at bigint,
     version bigint not null,
     created_at bigint not null,

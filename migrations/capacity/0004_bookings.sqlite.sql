@@ -51,6 +51,7 @@ create table reservations (
     degraded text,
     extending text,
     confirmation_id text,
+    confirmation_expires_at integer,
     next_timer_at integer,
     version integer not null,
     created_at integer not null,

@@ -96,6 +96,7 @@ protected:
         }
         EXPECT_TRUE(insert_reservation(tx, row));
         if (is_booked) {
+            EXPECT_TRUE(update_reservation(tx, row));  // a new row has no place yet
             insert_bookings(tx, bookings_for(claim, id));
         }
         return id;

@@ -258,7 +258,7 @@ class Audit(EngineCase):
         proof = deployment.cli("audit", "prove", kept).out
         with open(deployment.config, "a", encoding="utf-8") as file:
             file.write("[audit]\nretention_days = 1\n")
-        doomed = deployment.serve(env={"BETTER_COMPUTE_FAIL_POINT": "audit-prune-before-commit"})
+        doomed = deployment.serve(env={"BETTER_COMPUTE_FAIL_POINT": "audit-prune-before-commit"}, expect_ready=False)  # it may die first
         doomed.wait_killed()
         self.assertEqual(self.verify(deployment)["faults"], [])
 

@@ -67,8 +67,8 @@ TEST_P(FleetApply, M117_TheRealOneIsDecidedOnceAndEachOfItsCallsOnce) {
             "root compute:fleet:admin compute-fleet",
             "acme compute:projects:create compute-tenant",
             "acme compute:pools:create compute-tenant",
-            "root compute:quotas:set compute-fleet",
-            "acme compute:quotas:set compute-project"
+            "acme compute:quotas:set compute-project",
+            "root compute:quotas:set compute-fleet"
         )
     );
     EXPECT_EQ(plane.iam.count("authorize"), 0);

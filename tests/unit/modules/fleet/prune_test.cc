@@ -73,9 +73,9 @@ TEST_P(FleetPrune, APoolWithNodesIsBlocked) {
         "admin, "
         "cpu_milli, memory_mib, expected_gpus, machine_id, boot_id, credential_hash, epoch, "
         "connected_to, clock_skew_ms, inventory_hash, abilities, version, changed_in, created_at, "
-        "updated_at) values ('node_1', 'acme', $1, 'n-1', '{}', 'ready', 0, 'enabled', 1, 1, 0, "
+        "updated_at, fence_ms) values ('node_1', 'acme', $1, 'n-1', '{}', 'ready', 0, 'enabled', 1, 1, 0, "
         "'m', "
-        "'b', 'c', 1, '', 0, '', '{}', 1, 0, 0, 0)",
+        "'b', 'c', 1, '', 0, '', '{}', 1, 0, 0, 0, 100000)",
         {id});
 
     EXPECT_EQ(

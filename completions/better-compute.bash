@@ -10,6 +10,11 @@ _better_compute() {
             'better-compute doctor' | \
             'better-compute config' | \
             'better-compute api' | \
+            'better-compute agent' | \
+            'better-compute fleet' | \
+            'better-compute fleet export' | \
+            'better-compute fleet plan' | \
+            'better-compute fleet apply' | \
             'better-compute webhooks' | \
             'better-compute webhooks list' | \
             'better-compute webhooks deliveries' | \
@@ -50,17 +55,22 @@ _better_compute() {
         esac
     done
     case $previous in
-        --body | --check | --config | --headers | --ready-file | --record | --scope | --secret-file | --tls-cert | --tls-key | --token-file)
+        --body | --ca-file | --check | --config | --credential-file | --data | --headers | --ready-file | --record | --scope | --secret-file | --simulate | --tls-cert | --tls-key | --token-file)
             COMPREPLY=($(compgen -f -- "$current"))
             return ;;
     esac
     case $path in
-        'better-compute') words='serve migrate doctor config api webhooks iam audit secrets backup api:surface completion version --help' ;;
+        'better-compute') words='serve migrate doctor config api agent fleet webhooks iam audit secrets backup api:surface completion version --help' ;;
         'better-compute serve') words='--help --config --database --quiet --listen --roles --tls-cert --tls-key --behind-proxy --ready-file --migrate' ;;
         'better-compute migrate') words='up status verify --help --config --database --json --quiet --dry-run' ;;
         'better-compute doctor') words='--help --config --database --json --quiet --strict --deep --check' ;;
         'better-compute config') words='show check --help --config --database --json --quiet' ;;
         'better-compute api') words='--help --config --database --json --quiet --data --url --query --format --list' ;;
+        'better-compute agent') words='--help --config --database --quiet --url --token-file --credential-file --data --name --fake-gpus --simulate --ca-file' ;;
+        'better-compute fleet') words='export plan apply --help' ;;
+        'better-compute fleet export') words='--help --config --database --json --quiet --tenant --url' ;;
+        'better-compute fleet plan') words='--help --config --database --json --quiet --prune --url --exit-code' ;;
+        'better-compute fleet apply') words='--help --config --database --json --quiet --prune --url --expected-plan-hash --yes' ;;
         'better-compute webhooks') words='list deliveries redeliver jobs explain proof check verify --help' ;;
         'better-compute webhooks list') words='--help --config --database --json --quiet --tenant --url' ;;
         'better-compute webhooks deliveries') words='--help --config --database --json --quiet --tenant --webhook --state --limit --cursor --url' ;;

@@ -194,11 +194,18 @@ void note_what_is_left(const RedeliverySummary& summary, Console& console) {
     );
 }
 
+// An exact type must be one that this release publishes; a webhook may name any that a family covers.
+bool is_published(const std::string& pattern, const outbox::EventCatalog& catalog) {
+    const bool is_exact = pattern != "*" && !pattern.ends_with(".*");
+    return is_exact ? pattern == events::kPingType || catalog.is_emittable(pattern)
+                    : events::unknown_patterns({pattern}, catalog).empty();
+}
+
 // Not refused: the history may hold events of a plugin that is gone.
 void note_unknown_type(const CommonOptions& common, const std::string& type, Console& console) {
     const config::Config config = common.load();
     const auto catalog = daemon::catalog_of(all_modules(config), config);
-    if (type.empty() || events::unknown_patterns({type}, catalog).empty()) {
+    if (type.empty() || is_published(type, catalog)) {
         return;
     }
     const auto nearest = events::nearest_pattern(type, catalog);

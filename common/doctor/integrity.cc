@@ -49,18 +49,35 @@ std::vector<Table> tables_by_size(method::CheckContext& context) {
     return tables;
 }
 
-void add_faults(const store::Rows& rows, std::vector<Finding>& findings) {
-    for (const store::Row& row : rows) {
-        if (row.get_text(0) != "ok") {
-            findings.push_back(
-                {kDatabaseCheckId,
-                 Severity::Error,
-                 "damaged: " + row.get_text(0),
-                 "stop every process and restore the last backup",
-                 {},
-                 {}}
-            );
+Finding fault(const std::string& what) {
+    return {
+        kDatabaseCheckId,
+        Severity::Error,
+        "damaged: " + what,
+        "stop every process and restore the last backup",
+        {},
+        {}};
+}
+
+// What quick_check says, and what keeps it from saying more: some damage ends the statement itself.
+void add_faults(
+    method::CheckContext& context,
+    const store::Sql& check,
+    const store::Params& params,
+    const std::string& what,
+    std::vector<Finding>& findings
+) {
+    try {
+        for (const store::Row& row : context.database.query(check, params)) {
+            if (row.get_text(0) != "ok") {
+                findings.push_back(fault(row.get_text(0)));
+            }
         }
+    } catch (const ComputeError& error) {
+        if (error.code() != ErrorCode::InternalError) {
+            throw;
+        }
+        findings.push_back(fault(what + " cannot be read: " + error.log_detail()));
     }
 }
 
@@ -72,7 +89,7 @@ std::vector<Finding> check_integrity(method::CheckContext& context) {
         return findings;
     }
     if (context.is_deep) {
-        add_faults(context.database.query(kCheckAll), findings);
+        add_faults(context, kCheckAll, {}, "the file", findings);
         return findings;
     }
     const std::int64_t end = context.clock.steady_ms() + context.budget.count();
@@ -84,7 +101,7 @@ std::vector<Finding> check_integrity(method::CheckContext& context) {
             continue;
         }
         rows_left -= table.rows;
-        add_faults(context.database.query(kCheckTable, {table.name}), findings);
+        add_faults(context, kCheckTable, {table.name}, table.name, findings);
     }
     if (!unread.empty()) {
         findings.push_back(

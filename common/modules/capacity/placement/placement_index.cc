@@ -215,8 +215,14 @@ PlaceResult PlacementIndex::Impl::place(
         return {.placement = std::nullopt, .explanation = explain_refusal(*pool, ask, now)};
     }
     Placement placement;
-    for (const ChosenNode& node : chosen) {
-        plan_bookings(placement, pool->node(node.place), views.view(node.place), ask, node.count);
+    for (const ChosenNode& chosen_node : chosen) {
+        const IndexedNode& node = pool->node(chosen_node.place);
+        const NodeView& view = views.view(chosen_node.place);
+        if (ask.needs_narrowing(view)) {  // its other GPUs are not for this claim
+            plan_bookings(placement, node, ask.narrow(view, node), ask, chosen_node.count);
+        } else {
+            plan_bookings(placement, node, view, ask, chosen_node.count);
+        }
     }
     return {.placement = std::move(placement), .explanation = std::nullopt};
 }

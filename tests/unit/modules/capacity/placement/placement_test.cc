@@ -203,6 +203,24 @@ TEST(Placement, ARefusalCountsNodesByTheFirstReason) {
     EXPECT_FALSE(explanation_json(why).at("earliestStart").is_null());
 }
 
+TEST(Placement, AClaimOnANodeOfSeveralModelsGetsOnlyTheModelItNames) {
+    PlacementIndex index;
+    NodeState mixed = node("node_a", 4);
+    mixed.gpus[0].model = "T4";
+    mixed.gpus[2].model = "T4";
+    index.put_node(mixed);
+    PlacementRequest whole = asks(2);
+    whole.gpu_models = {"H100"};
+    PlacementRequest share = asks(1);
+    share.gpu_models = {"T4"};
+    share.gpu_milli = 300;
+    share.may_share_gpus = true;
+
+    EXPECT_THAT(gpus_of(index.place(kPool, whole, 0)), ElementsAre("node_a/1", "node_a/3"));
+    ASSERT_NE(index.hold(kPool, asks(1), 0).hold, 0U);  // node_a/0
+    EXPECT_THAT(gpus_of(index.place(kPool, share, 0)), ElementsAre("node_a/2"));
+}
+
 TEST(Placement, ThePoolsRoomIsCountedByModel) {
     PlacementIndex index;
     NodeState first = node("node_a", 4);
@@ -211,7 +229,12 @@ TEST(Placement, ThePoolsRoomIsCountedByModel) {
     NodeState second = node("node_b", 4);
     second.gpus[3].health = GpuHealth::Missing;
     index.put_node(second);
-    index.put_node(node("node_c", 1, "A10"));
+    // As much CPU and memory beside each GPU as the others have: nothing is stranded anywhere, and
+    // the node with fewer GPUs to spare is taken.
+    NodeState third = node("node_c", 1, "A10");
+    third.cpu_milli = 2'000;
+    third.memory_mib = 20'000;
+    index.put_node(third);
     PlacementRequest request = asks(2);
     request.gpu_models = {"H100"};
     ASSERT_NE(index.hold(kPool, request, 0).hold, 0U);

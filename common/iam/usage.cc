@@ -11,10 +11,15 @@ using std::chrono::sys_days;
 
 constexpr double kMillisecondsPerHour = 3'600'000;
 
+// On PostgreSQL each connection has its slot: the row stays locked until the commit is durable, and
+// one row would let a tenant's bookings commit only one after another.
 constexpr store::Sql kAdd(
     "insert into iam_usage (tenant_id, day, gpu_milliseconds) values ($1, $2, $3) "
     "on conflict (tenant_id, day) do update set gpu_milliseconds = iam_usage.gpu_milliseconds + "
-    "excluded.gpu_milliseconds"
+    "excluded.gpu_milliseconds",
+    "insert into iam_usage (tenant_id, day, gpu_milliseconds, slot) "
+    "values ($1, $2, $3, pg_backend_pid() % 64) on conflict (tenant_id, day, slot) do update set "
+    "gpu_milliseconds = iam_usage.gpu_milliseconds + excluded.gpu_milliseconds"
 );
 constexpr store::Sql kSpent(
     "select cast(coalesce(sum(gpu_milliseconds), 0) as bigint) from iam_usage "

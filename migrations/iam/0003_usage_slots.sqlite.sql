@@ -1,0 +1,1 @@
+-- PostgreSQL spreads the day's row over several. Here all writes come from one thread, and one row serves.

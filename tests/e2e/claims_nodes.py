@@ -19,7 +19,10 @@ def write(deployment, statements):
 
 
 def add_nodes(deployment, pool, count, gpus=8, model="H100", tenant="acme"):
-    """Call it while no daemon runs, or before anything has been placed in the pool."""
+    """Running daemons see them as they would see nodes that joined elsewhere."""
+    changed = "(select coalesce(max(changed_in), 0) + 1 from nodes)"
+    if deployment.engine == "postgres":
+        changed = "cast(cast(pg_current_xact_id() as text) as bigint)"
     statements = []
     for i in range(count):
         node = f"node_{pool[5:25]}{i:06d}"
@@ -27,7 +30,7 @@ def add_nodes(deployment, pool, count, gpus=8, model="H100", tenant="acme"):
             "insert into nodes (id, tenant_id, pool_id, name, labels, connection, connection_since, admin, cpu_milli, memory_mib,"
             " expected_gpus, machine_id, boot_id, credential_hash, epoch, connected_to, fence_ms, clock_skew_ms, inventory_hash, abilities,"
             f" version, changed_in, created_at, updated_at) values ('{node}', '{tenant}', '{pool}', 'n{i}', '{{}}', 'ready', 0,"
-            f" 'enabled', 192000, 2097152, {gpus}, 'm{i}', 'b{i}', '', 1, '', 0, 0, '', '{{}}', 1, 1, 0, 0)"
+            f" 'enabled', 192000, 2097152, {gpus}, 'm{i}', 'b{i}', '', 1, '', 0, 0, '', '{{}}', 1, {changed}, 0, 0)"
         )
         for gpu in range(gpus):
             statements.append(

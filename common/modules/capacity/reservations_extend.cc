@@ -139,7 +139,14 @@ void stage(
 }
 
 method::Prepared prepare(method::Context& context, ExtendInput& input, store::Transaction& tx) {
-    Reservation reservation = get_reservation_to_change(tx, input.tenant_id, input.reservation_id);
+    auto found = find_reservation_to_change(tx, input.tenant_id, input.reservation_id);
+    if (!found) {
+        // Decided like any id, and answered by the handler: only who may extend it learns that it
+        // is not there.
+        return method::Prepared::decide({kReservationType, input.reservation_id.str(), std::nullopt}
+        );
+    }
+    Reservation& reservation = *found;
     if (const auto before = find_extend(tx, key_of(context, input))) {
         if (before->request_hash != context.request_hash) {
             throw ComputeError(

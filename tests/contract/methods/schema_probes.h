@@ -49,14 +49,21 @@ inline bool accepts(const method::MethodDefinition& definition, const Json& inpu
     }
 }
 
-// A good input of the method, if a sample of its schema is one.
-inline std::optional<Json> find_good_input(const method::MethodDefinition& definition) {
-    for (const Json& sample : schema::sample_inputs(*definition.json_schema)) {
+// The samples of the method's schema that are good inputs, the one with the fewest fields first.
+inline std::vector<Json> find_good_inputs(const method::MethodDefinition& definition) {
+    std::vector<Json> good;
+    for (Json& sample : schema::sample_inputs(*definition.json_schema)) {
         if (accepts(definition, sample)) {
-            return sample;
+            good.push_back(std::move(sample));
         }
     }
-    return std::nullopt;
+    return good;
+}
+
+// A good input of the method, if a sample of its schema is one.
+inline std::optional<Json> find_good_input(const method::MethodDefinition& definition) {
+    const std::vector<Json> good = find_good_inputs(definition);
+    return good.empty() ? std::nullopt : std::optional(good.front());
 }
 
 }  // namespace compute::contract

@@ -30,6 +30,11 @@ constexpr store::Sql kSelectOnNode(
     "select " BOOKING_COLUMNS
     "from bookings where node_id = $1 and ends_at > $2 order by starts_at, gpu_uuid, id"
 );
+constexpr store::Sql kSelectOnNodeWithin(
+    "select " BOOKING_COLUMNS
+    "from bookings where node_id = $1 and ends_at > $2 and starts_at < $3 "
+    "order by starts_at, gpu_uuid, id"
+);
 constexpr store::Sql kCountOnNode(
     "select count(*) from bookings where node_id = $1 and ends_at > $2"
 );
@@ -123,6 +128,12 @@ std::int64_t move_bookings_end(
 
 std::vector<Booking> bookings_on(store::Transaction& tx, const NodeId& node, EpochMs after) {
     return read_bookings(tx.query(kSelectOnNode, {node, after}));
+}
+
+std::vector<Booking> bookings_within(
+    store::Transaction& tx, const NodeId& node, EpochMs from, EpochMs to
+) {
+    return read_bookings(tx.query(kSelectOnNodeWithin, {node, from, to}));
 }
 
 std::int64_t count_bookings_on(store::Transaction& tx, const NodeId& node, EpochMs after) {

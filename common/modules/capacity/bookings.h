@@ -71,6 +71,10 @@ std::int64_t move_bookings_end(
 [[nodiscard]] std::vector<Booking> bookings_on(
     store::Transaction& tx, const NodeId& node, EpochMs after
 );
+// Of them, those that meet [from, to).
+[[nodiscard]] std::vector<Booking> bookings_within(
+    store::Transaction& tx, const NodeId& node, EpochMs from, EpochMs to
+);
 [[nodiscard]] std::int64_t count_bookings_on(
     store::Transaction& tx, const NodeId& node, EpochMs after
 );

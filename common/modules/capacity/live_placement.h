@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,10 +47,22 @@ private:
         std::int64_t lowest_open = 0;
         std::string snapshot;
     };
+    // A node that has changed, perhaps by commits of this process that are about to be told to the
+    // index. Reading it would be for nothing; it is read when they do not explain it soon.
+    struct Unsure {
+        std::int64_t version = 0;
+        std::int64_t since = 0;  // by the steady clock
+    };
     struct State {
         PlacementIndex index;
         std::optional<Mark> mark;
+        std::map<std::string, Unsure> unsure;  // by node
     };
+    static store::TextList overdue(State& state, std::int64_t steady_now);
+    static bool is_news(
+        State& state, const NodeState& node, const store::TextList& overdue, std::int64_t steady_now
+    );
+
     Guarded<State> state_;
 };
 

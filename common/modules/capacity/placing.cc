@@ -60,7 +60,7 @@ std::optional<std::int64_t> version_with_room(
     const EpochMs from = window.starts_at;
     const EpochMs to = window.booked_until;
     if (!has_usable_gpus(tx, tenant, id, demand) ||
-        free_until(*node, bookings_on(tx, id, from), demand, from, to) < to) {
+        free_until(*node, bookings_within(tx, id, from, to), demand, from, to) < to) {
         return std::nullopt;
     }
     return node->version;

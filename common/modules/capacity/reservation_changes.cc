@@ -109,7 +109,7 @@ void become_placed(
     reservation.skipped_at.reset();
     reservation.explanation.reset();
     reservation.reason.reset();
-    save_reservation(tx, reservation);
+    save_locked_reservation(tx, reservation);
     fail_point("reservation.booked");
     spend(tx, reservation, window.starts_at, window.ends_at, 1);
     project_reservation(context, tx, reservation);

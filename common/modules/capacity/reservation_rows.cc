@@ -177,6 +177,31 @@ Reservation found(std::optional<Reservation> reservation) {
     return *std::move(reservation);
 }
 
+store::Params update_params(const Reservation& reservation) {
+    return {
+        reservation.tenant_id,
+        reservation.id,
+        reservation.version,
+        state_name(reservation.state),
+        reservation.duration_seconds,
+        reservation.cleanup_seconds,
+        reservation.starts_at,
+        reservation.ends_at,
+        reservation.place_by,
+        reservation.queued_at,
+        reservation.skipped_at,
+        reservation.placed_at,
+        reservation.closed_at,
+        reservation.reason,
+        reservation.explanation,
+        degraded_text(reservation),
+        staged_text(reservation),
+        reservation.confirmation_id,
+        reservation.confirmation_expires_at,
+        next_timer(reservation),
+        reservation.updated_at};
+}
+
 }  // namespace
 
 std::optional<Reservation> find_reservation(
@@ -259,29 +284,7 @@ bool insert_reservation(store::Transaction& tx, const Reservation& reservation) 
 }
 
 bool update_reservation(store::Transaction& tx, Reservation& reservation) {
-    const store::Params params{
-        reservation.tenant_id,
-        reservation.id,
-        reservation.version,
-        state_name(reservation.state),
-        reservation.duration_seconds,
-        reservation.cleanup_seconds,
-        reservation.starts_at,
-        reservation.ends_at,
-        reservation.place_by,
-        reservation.queued_at,
-        reservation.skipped_at,
-        reservation.placed_at,
-        reservation.closed_at,
-        reservation.reason,
-        reservation.explanation,
-        degraded_text(reservation),
-        staged_text(reservation),
-        reservation.confirmation_id,
-        reservation.confirmation_expires_at,
-        next_timer(reservation),
-        reservation.updated_at};
-    if (tx.execute(kUpdate, params) == 0) {
+    if (tx.execute(kUpdate, update_params(reservation)) == 0) {
         return false;
     }
     ++reservation.version;
@@ -296,6 +299,11 @@ void save_reservation(store::Transaction& tx, Reservation& reservation) {
             Json{{"reason", "concurrent-change"}}
         );
     }
+}
+
+void save_locked_reservation(store::Transaction& tx, Reservation& reservation) {
+    tx.defer(kUpdate, update_params(reservation));
+    ++reservation.version;
 }
 
 bool remove_reservation(store::Transaction& tx, const Reservation& reservation) {

@@ -57,6 +57,9 @@ struct ReservationFilter {
 [[nodiscard]] bool update_reservation(store::Transaction& tx, Reservation& reservation);
 // The same; CONFLICT concurrent-change instead of false.
 void save_reservation(store::Transaction& tx, Reservation& reservation);
+// For a row that this transaction has read to change: nobody else can have changed it, so nothing
+// is waited for.
+void save_locked_reservation(store::Transaction& tx, Reservation& reservation);
 // Removes an undecided one under the same condition.
 bool remove_reservation(store::Transaction& tx, const Reservation& reservation);
 

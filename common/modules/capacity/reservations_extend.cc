@@ -246,7 +246,7 @@ EpochMs free_until(
         if (!node) {
             return from;
         }
-        std::vector<Booking> others = bookings_on(tx, id, from);
+        std::vector<Booking> others = bookings_within(tx, id, from, until);
         std::erase_if(others, [&](const Booking& booking) {
             return booking.holder_id == reservation.id.str();
         });

@@ -293,6 +293,15 @@ std::optional<std::int64_t> PlacementIndex::find_version(const std::string& node
     return spot ? std::optional(spot->pool->node(spot->place).version) : std::nullopt;
 }
 
+bool PlacementIndex::may_be_own(const std::string& node_id, std::int64_t version) const {
+    const auto spot = impl_->find_node(node_id);
+    if (!spot) {
+        return false;
+    }
+    const IndexedNode& node = spot->pool->node(spot->place);
+    return version - node.version <= static_cast<std::int64_t>(node.holds.size());
+}
+
 std::size_t PlacementIndex::count_nodes() const {
     return impl_->pool_of.size();
 }

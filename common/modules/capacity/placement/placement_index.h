@@ -82,6 +82,9 @@ public:
     // From `version` on; older readings of it are refused from then on.
     void remove_node(const std::string& node_id, std::int64_t version);
     [[nodiscard]] std::optional<std::int64_t> find_version(const std::string& node_id) const;
+    // True when holds of this process that are not settled yet may be all that a version of the
+    // node as high as `version` adds: their commits are in the database before they are told here.
+    [[nodiscard]] bool may_be_own(const std::string& node_id, std::int64_t version) const;
     [[nodiscard]] std::size_t count_nodes() const;
 
     // Where the claim fits in its window; otherwise why not. Holds nothing.

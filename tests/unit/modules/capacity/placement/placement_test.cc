@@ -221,6 +221,19 @@ TEST(Placement, AClaimOnANodeOfSeveralModelsGetsOnlyTheModelItNames) {
     EXPECT_THAT(gpus_of(index.place(kPool, share, 0)), ElementsAre("node_a/2"));
 }
 
+TEST(Placement, AsManyChangesAsThereAreOpenHoldsMayBeOnesOwn) {
+    PlacementIndex index;
+    index.put_node(node("node_a"));
+    const HoldId hold = index.hold(kPool, asks(1), 0).hold;
+
+    EXPECT_TRUE(index.may_be_own("node_a", 2));
+    EXPECT_FALSE(index.may_be_own("node_a", 3));
+    index.commit_hold(hold, {{.node_id = "node_a", .version = 2}});
+    EXPECT_EQ(index.find_version("node_a"), 2);
+    EXPECT_FALSE(index.may_be_own("node_a", 3));
+    EXPECT_FALSE(index.may_be_own("node_b", 1));
+}
+
 TEST(Placement, ThePoolsRoomIsCountedByModel) {
     PlacementIndex index;
     NodeState first = node("node_a", 4);

@@ -177,7 +177,8 @@ Json BodyMaker::object_for(const Json& schema, int depth) {
         return out;
     }
     const Json required = schema.value("required", Json::array());
-    for (const auto& [name, property] : schema.value("properties", Json::object()).items()) {
+    const Json properties = schema.value("properties", Json::object());
+    for (const auto& [name, property] : properties.items()) {
         const bool is_required =
             std::find(required.begin(), required.end(), Json(name)) != required.end();
         if (is_required || one_in(2)) {

@@ -25,18 +25,44 @@ endif()
 target_include_directories(compute_flags INTERFACE ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR})
 target_link_libraries(compute_flags INTERFACE Threads::Threads nlohmann_json::nlohmann_json)
 
+# Every object is position independent and knows of threads, programs' too: a precompiled header serves only files compiled with
+# the flags it was made with.
+target_compile_options(compute_flags INTERFACE -fPIC -pthread)
 if(COMPUTE_PCH)
-    file(WRITE ${CMAKE_BINARY_DIR}/pch_anchor.cc "// carries the precompiled header\n")
-    add_library(compute_pch OBJECT ${CMAKE_BINARY_DIR}/pch_anchor.cc)
-    target_link_libraries(compute_pch PUBLIC compute_flags)
-    target_precompile_headers(compute_pch PRIVATE <string> <vector> <map> <optional> <functional> <memory> <chrono> <nlohmann/json.hpp>)
+    # Only headers of packages: what this project's own headers say changes too often.
+    set(pch_headers <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <deque> <functional> <map> <memory> <mutex> <optional>
+        <set> <span> <sstream> <string> <string_view> <thread> <unordered_map> <variant> <vector> <nlohmann/json.hpp>)
+    # compute_pch(NAME header...): an object whose precompiled header compute_target_defaults() lends out.
+    function(compute_pch name)
+        file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${name}.cc CONTENT "// carries a precompiled header\n")
+        add_library(${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cc)
+        target_link_libraries(${name} PUBLIC compute_flags)
+        target_precompile_headers(${name} PRIVATE ${ARGN})
+    endfunction()
+    compute_pch(compute_pch ${pch_headers})
+    if(COMPUTE_TESTS)
+        compute_pch(compute_test_pch ${pch_headers} <gmock/gmock.h> <gtest/gtest.h>)
+        target_link_libraries(compute_test_pch PUBLIC GTest::gtest GTest::gmock)
+    endif()
 endif()
 
-# compute_target_defaults(TARGET): flags, and the precompiled header when there is one.
+# compute_target_defaults(TARGET [TEST]): flags, and the precompiled header when there is one.
 function(compute_target_defaults target)
     target_link_libraries(${target} PUBLIC compute_flags)
     if(COMPUTE_PCH)
-        target_precompile_headers(${target} REUSE_FROM compute_pch)
+        if("TEST" IN_LIST ARGN)
+            target_precompile_headers(${target} REUSE_FROM compute_test_pch)
+        else()
+            target_precompile_headers(${target} REUSE_FROM compute_pch)
+        endif()
+    endif()
+endfunction()
+
+# compute_false_alarms(FILE...): files of this folder in which g++ 12 warns of libstdc++'s own strings once their header is
+# precompiled (it forgets then that the header is the system's).
+function(compute_false_alarms)
+    if(COMPUTE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-Wno-array-bounds;-Wno-stringop-overflow")
     endif()
 endfunction()
 
@@ -61,7 +87,7 @@ function(compute_test name)
         set(TEST_TIMEOUT 300)
     endif()
     add_executable(${name} ${TEST_SOURCES})
-    compute_target_defaults(${name})
+    compute_target_defaults(${name} TEST)
     target_link_libraries(${name} PRIVATE ${TEST_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")

@@ -261,7 +261,8 @@ class Keeping(Operator):
         done = self.ask("secrets", "rotate")
         self.assertEqual((done["resealed"], done["remaining"]), (sealed, 0))
         self.assertEqual(self.ask("secrets", "rotate")["resealed"], 0)
-        self.assertEqual(len(self.ask("audit", "list", "--action", "secrets/*")["items"]), 1)
+        rows = self.ask("audit", "list", "--action", "secrets/*")["items"]  # one for webhooks' secrets, one for the trail's keys
+        self.assertEqual(len(rows), 2 if sealed > 1 else 1)
 
         self.configure(new)
         self.assertEqual(self.finding("events.unreadable-secrets"), [])

@@ -132,6 +132,19 @@ std::string read_file(const std::string& path, std::size_t max_bytes) {
     return text;
 }
 
+Json read_json_file(const std::string& path, const std::string& hint, std::size_t max_bytes) {
+    try {
+        return parse_json(read_file(path, max_bytes));
+    } catch (const ComputeError& error) {
+        const std::string message = error.message();
+        throw ComputeError(
+            ErrorCode::InvalidInput,
+            message.starts_with(path + ": ") ? message : path + ": " + message,
+            ErrorExtra{nullptr, "", error.hint().empty() ? hint : error.hint()}
+        );
+    }
+}
+
 Json json_of_argument(const std::string& text, const std::string& what) {
     const std::string json = text == "-"             ? read_file("-", kMaxInputBytes)
                              : text.starts_with('@') ? read_file(text.substr(1), kMaxInputBytes)

@@ -23,6 +23,12 @@ namespace compute::cli {
 // be read or is larger.
 [[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes = 16U << 20);
 
+// The JSON in a whole file, read as read_file() does. INVALID_INPUT naming the file, with `hint`, when it
+// cannot be read, is larger, or holds no JSON.
+[[nodiscard]] Json read_json_file(
+    const std::string& path, const std::string& hint, std::size_t max_bytes = 16U << 20
+);
+
 // The parts of `value` that `query` (`a.b[].c`) names: one, or one for each element behind `[]`.
 // INVALID_INPUT when there is no such member.
 [[nodiscard]] std::vector<Json> select(const Json& value, std::string_view query);

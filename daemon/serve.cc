@@ -221,6 +221,9 @@ void Process::start_controllers() {
 
 void Process::say_where() {
     const std::string url = (tls_ ? "https://" : "http://") + server_->address();
+    const std::string admin = compute_->config().admin_listen.empty()
+                                  ? ""
+                                  : "metrics too: http://" + server_->address(1) + "/metrics\n";
     const auto made = [](bool was_created) { return was_created ? " (made now)" : ""; };
     std::fprintf(
         stderr,
@@ -228,7 +231,7 @@ void Process::say_where() {
         "database: %s at %s\n"
         "secret: %s%s\n"
         "root token: %s%s\n"
-        "roles: %s; SIGTERM or Ctrl-C stops it\n",
+        "%sroles: %s; SIGTERM or Ctrl-C stops it\n",
         options_.version.c_str(),
         url.c_str(),
         compute_->database().engine_version().c_str(),
@@ -238,6 +241,7 @@ void Process::say_where() {
         root_token_ ? root_token_->path.c_str()
                     : "none here; make tokens with: better-compute iam tokens create",
         root_token_ ? made(root_token_->was_created) : "",
+        admin.c_str(),
         joined(compute_->config().roles).c_str()
     );
     if (!options_.ready_file.empty()) {

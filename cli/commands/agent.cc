@@ -74,7 +74,7 @@ void simulate(
     Client client(flags.url, config, token);
     agent::SimulateOptions options;
     options.server = server;
-    options.document = parse_json(read_file(flags.simulate));
+    options.document = read_json_file(flags.simulate, "better-compute fleet export writes one");
     options.call = [&](const std::string& path, const Json& input) {
         return client.call(path, input);
     };

@@ -135,7 +135,7 @@ int verify_proof(
     const CommonOptions& common, const std::string& file, const std::string& key, Console& console
 ) {
     common.apply(console);
-    const Json proof = parse_json(read_file(file));
+    const Json proof = read_json_file(file, "better-compute audit prove prints one");
     const auto named = key.empty() ? std::nullopt : std::optional(key);
     const audit::ProofVerdict verdict = audit::judge_proof(proof, named);
     if (common.is_json) {

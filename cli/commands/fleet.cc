@@ -62,19 +62,7 @@ private:
 };
 
 Json read_document(const std::string& file) {
-    try {
-        return parse_json(read_file(file, kMaxFile));
-    } catch (const ComputeError& error) {
-        const std::string message = error.message();
-        throw ComputeError(
-            ErrorCode::InvalidInput,
-            message.starts_with(file) ? message : file + ": " + message,
-            ErrorExtra{
-                nullptr,
-                "",
-                error.hint().empty() ? "better-compute fleet export writes one" : error.hint()}
-        );
-    }
+    return read_json_file(file, "better-compute fleet export writes one", kMaxFile);
 }
 
 std::string tenant_of(const Json& document) {

@@ -45,8 +45,12 @@ int print_surface(const SurfaceFlags& flags, Console& console) {
     return kExitOk;
 }
 
+Json read_surface(const std::string& path) {
+    return read_json_file(path, "better-compute api:surface --record writes one");
+}
+
 int check_surface(const CommonOptions& common, const SurfaceFlags& flags, Console& console) {
-    const Json recorded = parse_json(read_file(file_of(flags.check_file)));
+    const Json recorded = read_surface(file_of(flags.check_file));
     const auto comparison =
         surface::compare(recorded, surface::dump_surface(described_registry(config::Config{})));
     if (common.is_json) {
@@ -77,7 +81,7 @@ int record_surface(const SurfaceFlags& flags, Console& console) {
     const std::string path = file_of(flags.record_file);
     std::optional<Json> recorded;
     if (std::filesystem::exists(path)) {
-        recorded = parse_json(read_file(path));
+        recorded = read_surface(path);
     }
     const auto breaking = flags.is_allowing_breaking ? surface::BreakingChanges::Allow
                                                      : surface::BreakingChanges::Refuse;

@@ -21,6 +21,15 @@ std::vector<method::Check> checks_of_modules(const std::vector<method::Module>& 
     return checks;
 }
 
+// The message, and the first line of the detail unless the message holds it already.
+std::string with_detail(const ComputeError& error) {
+    const std::string message = error.message();
+    const std::string detail = error.log_detail().substr(0, error.log_detail().find('\n'));
+    return detail.empty() || message.find(detail) != std::string::npos
+               ? message
+               : message + " (" + detail + ")";
+}
+
 class Examination {
 public:
     explicit Examination(const Inputs& inputs)
@@ -124,8 +133,7 @@ private:
             add(
                 {kDatabaseCheck,
                  method::Severity::Error,
-                 "cannot be reached: " + error.message() +
-                     (error.log_detail().empty() ? "" : " (" + error.log_detail() + ")"),
+                 "cannot be reached: " + with_detail(error),
                  error.hint().empty() ? "look at database.url with `better-compute config`, and "
                                         "whether the server runs"
                                       : error.hint(),

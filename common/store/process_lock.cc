@@ -44,7 +44,8 @@ std::unique_ptr<ProcessLock> acquire_process_lock(const std::string& path) {
     const int file = ::open(lock_path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
     if (file < 0) {
         throw invalid_config(
-            "database.url: cannot open " + lock_path + ": " + std::strerror(errno)
+            "database.url: cannot open " + lock_path + ": " + std::strerror(errno),
+            "check that this user may write to the file and its folder"
         );
     }
     auto lock = std::make_unique<FileLock>(file);

@@ -47,6 +47,21 @@ TEST(SqliteFile, ThatIsNoDatabaseIsRefused) {
     }
 }
 
+TEST(SqliteFile, ThatCannotBeOpenedIsRefusedWithWhatToLookAt) {
+    const support::TempFolder folder;
+    const std::string path = folder.path() + "/x.db";
+    std::filesystem::create_directory(path);
+
+    try {
+        (void)store::open_database(options_of(path));
+        FAIL();
+    } catch (const ComputeError& error) {
+        EXPECT_EQ(error.code(), ErrorCode::InvalidConfig);
+        EXPECT_THAT(error.message(), ::testing::HasSubstr(path));
+        EXPECT_THAT(error.hint(), ::testing::HasSubstr(path + "-wal"));
+    }
+}
+
 TEST(SqliteFile, CanBeReadWhileAnotherHandleWrites) {
     const support::TempFolder folder;
     const std::string path = folder.path() + "/x.db";

@@ -172,6 +172,12 @@ class Nodes(EngineCase):
         self.assertEqual(findings[0]["count"], 1)
         lost = self.deployment.sql("select count(*) from outbox_events where type in ('node.lost', 'node.disconnected')")
         self.assertEqual(lost, [("0",)])
+
+        connection = lambda: next(n["connection"] for n in self.nodes() if n["id"] == second["id"])  # noqa: E731
+        agent.order(f"drop {second['name']}")
+        wait_for(lambda: connection() == "disconnected", "the node is away")
+        agent.order(f"return {second['name']}")
+        wait_for(lambda: connection() == "ready", "the node is back")
         agent.order("quit")
         self.assertEqual(agent.process.wait(DEADLINE), 0)
 

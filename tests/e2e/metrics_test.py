@@ -5,6 +5,7 @@ import math
 import os
 import re
 import unittest
+import urllib.error
 import urllib.request
 
 from harness import EngineCase, both_engines, post, wait_for
@@ -57,6 +58,29 @@ class Metrics(EngineCase):
 
     def scrape(self):
         return Scrape(self.daemon.url)
+
+    def test_only_this_machine_and_the_admin_listener_see_them(self):
+        self.assertEqual(self.daemon.stop(), 0)
+        with open(self.deployment.config, encoding="utf-8") as file:
+            text = file.read()
+        with open(self.deployment.config, "w", encoding="utf-8") as file:
+            file.write('admin_listen = "127.0.0.1:0"\nbehind_proxy = true\n' + text)
+        daemon = self.deployment.serve()
+        admin = re.search(r"^metrics too: (http://.*)/metrics$", daemon.log(), re.M)[1]
+
+        def status(url, path, **headers):
+            try:
+                with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=30) as answer:
+                    return answer.status
+            except urllib.error.HTTPError as refused:
+                return refused.code
+
+        away = {"X-Forwarded-For": "203.0.113.9"}
+        self.assertEqual(status(daemon.url, "/metrics"), 200)
+        self.assertEqual(status(daemon.url, "/metrics", **away), 404)
+        self.assertEqual(status(admin, "/metrics", **away), 200)
+        self.assertEqual(status(daemon.url, "/healthz", **away), 200)
+        self.assertEqual(post(admin, "pools/list", {"tenantId": "acme"}, self.token).status, 404)  # no methods there
 
     def test_what_happens_is_counted(self):
         self.call("webhooks/create", url=self.receiver_.url, events=["pool.*"])

@@ -100,6 +100,15 @@ class Outputs(Work):
         self.assertEqual(text.count("hunter2"), 1, "only in the command line itself")
         self.assert_golden("refusals.txt", text)
 
+    def test_a_file_without_json_is_named(self):
+        self.write("note.txt", "no JSON")
+        for case in (["api:surface", "--check", "note.txt"], ["api:surface", "--record", "note.txt"], ["audit", "verify-proof", "note.txt"],
+                     ["api:surface", "--check", "absent.txt"]):
+            with self.subTest(case):
+                done = self.run_cli(*case)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, rf"^INVALID_INPUT: {case[-1]}: .+\nHint: better-compute .+\n$")
+
     def test_config(self):
         self.write("better-compute.toml", f'secret = "{"s" * 40}"\n[limits]\nwaiting = 5\n[database]\nurl = "postgres://u:hunter2@h/d"\n')
         text = self.told("config", env={"BETTER_COMPUTE_LISTEN": "127.0.0.1:1"})

@@ -229,7 +229,11 @@ Connection::Connection(const ConnectionOptions& options) {
             throw StoreBusy("sqlite: " + std::string(error.what()) + ": " + options.path);
         }
         throw invalid_config(
-            "database.url: cannot open " + options.path + " as an SQLite database: " + error.what()
+            "database.url: cannot open " + options.path + " as an SQLite database: " + error.what(),
+            code == SQLITE_CANTOPEN || code == SQLITE_READONLY || code == SQLITE_PERM
+                ? "check that this user may read and write it, the files " + options.path +
+                      "-wal and -shm, and their folder"
+                : ""
         );
     }
 }

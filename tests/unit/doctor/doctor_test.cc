@@ -193,6 +193,20 @@ TEST_P(Doctor, ACheckThatThrowsIsAnErrorAndTheOthersGoOn) {
     EXPECT_EQ(report_json(report).at("findings").at(1).at("count"), 3);
 }
 
+TEST_P(Doctor, WhyADatabaseIsUnreachableIsSaidOnce) {
+    const auto open = []() -> std::unique_ptr<store::Database> {
+        throw store::StoreBusy("refused\n\tIs it running?", "database: cannot connect to x: refused");
+    };
+
+    const Report report =
+        examine({config_, clock_, modules_, store::built_in_migrations(), catalog_, open, {}, false}
+        );
+
+    EXPECT_EQ(
+        report.findings.at(0).message, "cannot be reached: database: cannot connect to x: refused"
+    );
+}
+
 TEST_P(Doctor, AnUnreachableDatabaseIsAFinding) {
     const auto open = []() -> std::unique_ptr<store::Database> {
         throw store::StoreBusy("connection refused");

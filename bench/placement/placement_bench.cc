@@ -95,8 +95,12 @@ void run(const std::string& folder, const std::string& variant) {
 int main(int argc, char** argv) {
     const char* folder = argc > 1 ? argv[1] : std::getenv("BETTER_COMPUTE_TRACE");
     if (folder == nullptr) {
-        std::fprintf(stderr, "usage: bench_placement FOLDER (or BETTER_COMPUTE_TRACE)\n");
+        std::fprintf(stderr, "usage: bench_placement FOLDER [large] (or BETTER_COMPUTE_TRACE)\n");
         return 2;
+    }
+    if (argc > 2 && argv[2] == std::string("large")) {
+        compute::bench::run_large_fleet(folder, compute::bench::kNow);
+        return 0;
     }
     for (const char* variant : {"default", "gpuspec33", "multigpu50", "gpushare100"}) {
         compute::bench::run(folder, variant);

@@ -75,23 +75,24 @@ std::vector<method::Finding> findings(
 }
 
 void add_faults(std::vector<std::string>& faults, const IndexedNode& node) {
-    for (const auto& step : node.host.steps()) {
-        if (step.amount.cpu_milli > node.cpu_milli) {
+    for (std::size_t i = 0; i < node.use.size(); ++i) {
+        const Timeline::Step step = node.use.step(i);
+        if (step.host.cpu_milli > node.cpu_milli) {
             faults.push_back("CPU of " + node.id + " at " + iso_time(step.at));
             break;
         }
-        if (step.amount.memory_mib > node.memory_mib) {
+        if (step.host.memory_mib > node.memory_mib) {
             faults.push_back("memory of " + node.id + " at " + iso_time(step.at));
             break;
         }
     }
-    for (const IndexedGpu& gpu : node.gpus) {
-        const auto& steps = gpu.use.steps();
-        const auto excess = std::find_if(steps.begin(), steps.end(), [](const auto& step) {
-            return step.amount > kWholeGpuMilli;
-        });
-        if (excess != steps.end()) {
-            faults.push_back("GPU " + gpu.uuid + " at " + iso_time(excess->at));
+    for (std::size_t gpu = 0; gpu < node.gpus.size(); ++gpu) {
+        for (std::size_t i = 0; i < node.use.size(); ++i) {
+            const Timeline::Step step = node.use.step(i);
+            if (step.gpu_milli[gpu] > kWholeGpuMilli) {
+                faults.push_back("GPU " + node.gpus[gpu].uuid + " at " + iso_time(step.at));
+                break;
+            }
         }
     }
 }

@@ -60,8 +60,8 @@ Ask::Ask(const PlacementRequest& request, const NodePool& pool) : request_(&requ
     has_no_place_rules_ = avoided_.empty() && !domain_;
 }
 
-bool Ask::may_stand(const NodeView& view, std::size_t place) const {
-    return (!domain_ || view.domain == *domain_) &&
+bool Ask::may_stand(DomainId domain, std::size_t place) const {
+    return (!domain_ || domain == *domain_) &&
            !std::binary_search(avoided_.begin(), avoided_.end(), place);
 }
 

@@ -24,10 +24,13 @@ public:
     [[nodiscard]] bool is_share() const { return request_->gpu_milli < kWholeGpuMilli; }
 
     // Whether the node may be looked at for this claim at all, busy or not.
-    [[nodiscard]] bool is_meant(const NodeView& view, std::size_t place) const {
-        return is_allowed_model(view.model) && (has_no_place_rules_ || may_stand(view, place));
+    [[nodiscard]] bool is_meant(const NodeFacts& node, std::size_t place) const {
+        return is_allowed_model(node.model) &&
+               (has_no_place_rules_ || may_stand(node.domain, place));
     }
-    [[nodiscard]] bool may_stand(const NodeView& view, std::size_t place) const;
+    [[nodiscard]] bool may_stand(DomainId domain, std::size_t place) const;
+    // Whether it asks for CPU and memory alone: they are wanted also where no GPU is free.
+    [[nodiscard]] bool needs_host() const { return request_->gpu_count == 0; }
     [[nodiscard]] bool is_allowed_model(ModelId model) const {
         if (allowed_.empty()) {
             return model != kNoGpus || request_->gpu_count == 0;

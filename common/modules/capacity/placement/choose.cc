@@ -6,6 +6,9 @@
 namespace compute::capacity {
 namespace {
 
+// So many nodes before a node is looked at, its data is asked for.
+constexpr std::size_t kAhead = 6;
+
 // Calls `visit(place, view, count)` for every node that can give at least `least` of `want` GPUs.
 template <class Visit>
 void for_each_fitting(
@@ -13,10 +16,11 @@ void for_each_fitting(
 ) {
     const std::size_t size = views.size();
     for (std::size_t place = 0; place < size; ++place) {
-        const NodeView& view = views.view(place);
-        if (!view.is_usable() || !ask.is_meant(view, place)) {
+        if (!views.is_open(ask, place)) {
             continue;
         }
+        views.prefetch(place + kAhead);
+        const NodeView& view = views.view(place);
         if (ask.needs_narrowing(view)) {
             const NodeView narrowed = ask.narrow(view, views.node(place));
             const std::int64_t count = ask.count_fitting(narrowed, want);
@@ -53,7 +57,7 @@ const std::vector<ChosenNode>& Chooser::choose(
     } else {
         has_chosen =
             (request.gpu_count <= kMaxGpus && choose_one(views, ask, request.gpu_count, terms)) ||
-            choose_fewest(views, ask, terms);
+            (request.gpu_count > 1 && choose_fewest(views, ask, terms));
     }
     if (!has_chosen) {
         chosen_.clear();

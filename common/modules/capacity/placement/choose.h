@@ -28,30 +28,42 @@ struct Candidate {
 // there would be with nothing booked and every node ready and enabled.
 class ViewSource {
 public:
-    static ViewSource of_window(NodePool& pool, const PlacementRequest& request, EpochMs now) {
-        return {pool, request.starts_at, request.ends_at, now, false};
+    static ViewSource of_window(NodePool& pool, const Ask& ask, EpochMs now) {
+        const PlacementRequest& request = ask.request();
+        return {
+            pool, NodePool::window(request.starts_at, request.ends_at, now, ask.needs_host()), false
+        };
     }
-    static ViewSource of_idle(NodePool& pool) { return {pool, 0, 0, 0, true}; }
+    static ViewSource of_idle(NodePool& pool) { return {pool, {}, true}; }
 
     [[nodiscard]] std::size_t size() const { return pool_->size(); }
     [[nodiscard]] const IndexedNode& node(std::size_t place) const { return pool_->node(place); }
+    // Whether the claim may have a place there, whatever is booked.
+    [[nodiscard]] bool is_open(const Ask& ask, std::size_t place) const {
+        const NodeFacts& node = pool_->facts(place);
+        return (is_idle_ || node.is_usable()) && ask.is_meant(node, place);
+    }
     // Good until the next call.
     const NodeView& view(std::size_t place) {
         if (is_idle_) {
             idle_ = pool_->node(place).idle_view();
             return idle_;
         }
-        return pool_->view(place, from_, to_, now_);
+        return pool_->view(place, window_);
+    }
+    // Says that view(place) may be asked for soon.
+    void prefetch(std::size_t place) const {
+        if (!is_idle_) {
+            pool_->prefetch(place, window_);
+        }
     }
 
 private:
-    ViewSource(NodePool& pool, EpochMs from, EpochMs to, EpochMs now, bool is_idle)
-        : pool_(&pool), from_(from), to_(to), now_(now), is_idle_(is_idle) {}
+    ViewSource(NodePool& pool, const NodePool::Window& window, bool is_idle)
+        : pool_(&pool), window_(window), is_idle_(is_idle) {}
 
     NodePool* pool_;
-    EpochMs from_;
-    EpochMs to_;
-    EpochMs now_;
+    NodePool::Window window_;
     bool is_idle_;
     NodeView idle_;
 };

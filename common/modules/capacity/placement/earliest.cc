@@ -1,70 +1,20 @@
 #include <algorithm>
-#include <array>
-#include <map>
-#include <queue>
-#include <tuple>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "modules/capacity/placement/explain.h"
+#include "modules/capacity/placement/next_fit.h"
+#include "modules/capacity/placement/tally.h"
 
 namespace compute::capacity {
 namespace {
 
-// Views computed before the search settles for a time that is certain but may be late.
-constexpr int kBudget = 8'192;
-
-// Whether nodes that can give so many GPUs each can together hold the claim: all GPUs counted, in
-// one domain where the claim requires one.
-class Tally {
-public:
-    explicit Tally(const Ask& ask) : request_(&ask.request()) {
-        is_one_node_ = request_->gpu_count == 0 || ask.is_share() ||
-                       request_->gpus_per_node == request_->gpu_count;
-        needs_domain_ = request_->fabric == FabricWish::Require && !is_one_node_;
-        has_open_size_ = request_->is_exclusive && !request_->gpus_per_node && !is_one_node_;
-    }
-
-    // What a node must give at least, and at most.
-    [[nodiscard]] std::int64_t want() const {
-        if (request_->gpu_count == 0) {
-            return 1;
-        }
-        return request_->gpus_per_node.value_or(
-            std::min<std::int64_t>(request_->gpu_count, kMaxGpus)
-        );
-    }
-    [[nodiscard]] std::int64_t least() const { return request_->gpus_per_node ? want() : 1; }
-
-    // A node that gave `before` now gives `count`.
-    void change(const NodeView& view, std::int64_t before, std::int64_t count) {
-        alone_ +=
-            static_cast<int>(suffices_alone(count)) - static_cast<int>(suffices_alone(before));
-        // Whole nodes are counted by size: only equal ones make a claim together.
-        const std::int64_t size = has_open_size_ ? std::max(before, count) : 0;
-        const bool divides = size == 0 || request_->gpu_count % size == 0;
-        if (is_one_node_ || !divides || (needs_domain_ && view.domain == kNoDomain)) {
-            return;
-        }
-        std::int64_t& sum = sums_[{needs_domain_ ? view.domain : 0, size}];
-        together_ -= sum >= request_->gpu_count ? 1 : 0;
-        sum += count - before;
-        together_ += sum >= request_->gpu_count ? 1 : 0;
-    }
-    [[nodiscard]] bool has_enough() const { return alone_ > 0 || together_ > 0; }
-
-    [[nodiscard]] bool suffices_alone(std::int64_t count) const {
-        return count > 0 && count >= request_->gpu_count;
-    }
-
-private:
-    const PlacementRequest* request_;
-    bool is_one_node_ = false;
-    bool needs_domain_ = false;
-    bool has_open_size_ = false;
-    int alone_ = 0;     // nodes that could hold it alone
-    int together_ = 0;  // groups that could
-    std::map<std::pair<DomainId, std::int64_t>, std::int64_t> sums_;
-};
+// The work after which the search settles for a time that is certain but may be late: passes over
+// one node's steps in search of a node that holds the claim alone, and nodes looked at again in
+// search of several.
+constexpr int kPasses = 8'192;
+constexpr int kLooks = 4'096;
 
 // When a view stops being what it is, for a window of `duration` that moves on.
 EpochMs next_change(const Reach& reach, EpochMs duration) {
@@ -72,8 +22,9 @@ EpochMs next_change(const Reach& reach, EpochMs duration) {
     return std::min(reach.from_high, has_end ? reach.to_high - duration + 1 : kEverMs);
 }
 
-// Follows all nodes through time: whenever what one of them can give may change, it is looked at
-// again, and the first time at which all together suffice is the answer.
+// First the nodes that could hold the claim alone, each by itself; then, up to the time found, all
+// together through time: whenever what one of them can give may change, it is looked at again, and
+// the first time at which the sum suffices is the answer.
 class Search {
 public:
     Search(NodePool& pool, const Ask& ask, EpochMs not_before, EpochMs now)
@@ -89,38 +40,112 @@ public:
           given_(pool.size()) {}
 
     std::optional<EpochMs> run() {
-        for (std::size_t place = 0; place < pool_->size(); ++place) {
-            const NodeView& view = pool_->view(place, start_, end_of(start_), now_);
-            if (view.is_usable() && ask_->is_meant(view, place)) {
-                meant_.push_back(place);
-                if (look(place, view)) {
-                    return start_;
-                }
-            }
+        if (look_at_start()) {
+            return start_;
         }
-        EpochMs at = start_;
-        for (int looked = 0; !tally_.has_enough(); ++looked) {
-            if (changes_.empty()) {
-                return std::nullopt;
-            }
-            if (looked >= kBudget) {
-                return find_quiet();
-            }
-            at = changes_.top().first;
-            for (; !changes_.empty() && changes_.top().first == at; ++looked) {
-                const std::size_t place = changes_.top().second;
-                changes_.pop();
-                if (look(place, pool_->node(place).view(at, end_of(at)))) {
-                    return at;
-                }
-            }
+        if (tally_.may_stand_alone()) {
+            find_quiet_node();
+            find_node();
         }
-        return at;
+        if (!tally_.must_stand_alone()) {
+            follow_all();
+        }
+        return best_ == kEverMs ? std::nullopt : std::optional(best_);
     }
 
 private:
+    using Change = std::pair<EpochMs, std::size_t>;
+
     [[nodiscard]] EpochMs end_of(EpochMs at) const {
         return duration_ == kEverMs ? kEverMs : at + duration_;
+    }
+
+    // True when the claim fits at once. Notes for each node when it may change.
+    bool look_at_start() {
+        const NodePool::Window window =
+            NodePool::window(start_, end_of(start_), now_, ask_->needs_host());
+        for (std::size_t place = 0; place < pool_->size(); ++place) {
+            const NodeFacts& node = pool_->facts(place);
+            if (node.is_usable() && ask_->is_meant(node, place)) {
+                meant_.push_back(place);
+                if (look(place, pool_->view(place, window))) {
+                    return true;
+                }
+            }
+        }
+        return tally_.has_enough();
+    }
+
+    // The first time at which a node that could hold the claim is without any use: known of each
+    // node without a look at its steps.
+    void find_quiet_node() {
+        const std::int64_t want = std::max<std::int64_t>(ask_->request().gpu_count, 1);
+        for (const std::size_t place : meant_) {
+            const IndexedNode& node = pool_->node(place);
+            const EpochMs quiet = std::max(node.use.quiet_from(), start_);
+            if (quiet < best_ && count_idle(node, want) >= want) {
+                best_ = quiet;
+            }
+        }
+    }
+
+    // The first time at which one node holds the claim.
+    void find_node() {
+        int passes = kPasses;
+        for (const Change& change : changes_) {
+            // Before its first change the node does not fit, as at the start.
+            if (change.first < best_) {
+                const auto fit = find_next_fit(
+                    pool_->node(change.second), *ask_, change.first, best_, duration_, passes
+                );
+                best_ = fit.value_or(best_);
+            }
+        }
+    }
+
+    // The first time before the best known at which all nodes together hold the claim.
+    void follow_all() {
+        std::erase_if(changes_, [&](const Change& change) { return change.first >= best_; });
+        std::make_heap(changes_.begin(), changes_.end(), std::greater<>());
+        for (int looked = 0; !changes_.empty();) {
+            const EpochMs at = changes_.front().first;
+            if (looked >= kLooks) {
+                best_ = std::min(best_, find_quiet().value_or(kEverMs));
+                return;
+            }
+            for (; !changes_.empty() && changes_.front().first == at; ++looked) {
+                const std::size_t place = changes_.front().second;
+                std::pop_heap(changes_.begin(), changes_.end(), std::greater<>());
+                changes_.pop_back();
+                const std::size_t kept = changes_.size();
+                const bool is_enough = look(
+                    place, pool_->node(place).view(at, end_of(at), ask_->needs_host())
+                );
+                if (is_enough) {
+                    best_ = at;
+                    return;
+                }
+                if (changes_.size() > kept) {
+                    if (changes_.back().first < best_) {
+                        std::push_heap(changes_.begin(), changes_.end(), std::greater<>());
+                    } else {
+                        changes_.pop_back();
+                    }
+                }
+            }
+            if (tally_.has_enough()) {
+                best_ = at;
+                return;
+            }
+        }
+    }
+
+    // How many GPUs of the node the claim could have if nothing were booked.
+    [[nodiscard]] std::int64_t count_idle(const IndexedNode& node, std::int64_t want) const {
+        const NodeView view = node.idle_view();
+        return ask_->count_fitting(
+            ask_->needs_narrowing(view) ? ask_->narrow(view, node) : view, want
+        );
     }
 
     // True when the node alone suffices: that settles it, whatever else changes at this time.
@@ -131,10 +156,10 @@ private:
         );
         count = count < tally_.least() ? 0 : count;
         if (const EpochMs next = next_change(view.reach, duration_); next < kEverMs) {
-            changes_.emplace(next, place);
+            changes_.emplace_back(next, place);
         }
         if (count != given_[place]) {
-            tally_.change(view, std::exchange(given_[place], count), count);
+            tally_.change(view.domain, std::exchange(given_[place], count), count);
         }
         return tally_.suffices_alone(count);
     }
@@ -143,7 +168,7 @@ private:
     std::optional<EpochMs> find_quiet() const {
         std::vector<std::pair<EpochMs, std::size_t>> quiet;
         for (const std::size_t place : meant_) {
-            const EpochMs at = pool_->node(place).quiet_from();
+            const EpochMs at = pool_->node(place).use.quiet_from();
             if (at < kEverMs) {
                 quiet.emplace_back(std::max(at, start_), place);
             }
@@ -152,15 +177,11 @@ private:
         Tally tally(*ask_);
         for (const auto& [at, place] : quiet) {
             const IndexedNode& node = pool_->node(place);
-            NodeView view = node.idle_view();
-            if (ask_->needs_narrowing(view)) {
-                view = ask_->narrow(view, node);
-            }
-            const std::int64_t count = ask_->count_fitting(view, tally.want());
+            const std::int64_t count = count_idle(node, tally.want());
             if (count < tally.least()) {
                 continue;
             }
-            tally.change(view, 0, count);
+            tally.change(node.facts.domain, 0, count);
             if (tally.has_enough()) {
                 return at;
             }
@@ -176,9 +197,9 @@ private:
     Tally tally_;
     std::vector<std::int64_t> given_;
     std::vector<std::size_t> meant_;
-    // Soonest first, then by place.
-    using Change = std::pair<EpochMs, std::size_t>;
-    std::priority_queue<Change, std::vector<Change>, std::greater<>> changes_;
+    EpochMs best_ = kEverMs;
+    // When a node may change and its place; a heap of the soonest once all are followed.
+    std::vector<Change> changes_;
 };
 
 }  // namespace

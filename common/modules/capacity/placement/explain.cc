@@ -81,11 +81,13 @@ std::int64_t hole_of(const NodeView& view, const Ask& ask) {
 Explanation explain(NodePool& pool, const Ask& ask, EpochMs now) {
     const PlacementRequest& request = ask.request();
     Explanation explanation;
+    const NodePool::Window window =
+        NodePool::window(request.starts_at, request.ends_at, now, ask.needs_host());
     std::int64_t fitting = 0;
     std::int64_t fitting_gpus = 0;
     for (std::size_t place = 0; place < pool.size(); ++place) {
         const IndexedNode& node = pool.node(place);
-        const NodeView& known = pool.view(place, request.starts_at, request.ends_at, now);
+        const NodeView& known = pool.view(place, window);
         NodeView narrowed;
         const bool is_narrow = ask.needs_narrowing(known);
         if (is_narrow) {
@@ -93,7 +95,7 @@ Explanation explain(NodePool& pool, const Ask& ask, EpochMs now) {
         }
         const NodeView& view = is_narrow ? narrowed : known;
         ++explanation.nodes;
-        const bool may_stand = ask.may_stand(view, place);
+        const bool may_stand = ask.may_stand(view.domain, place);
         const Count reason = find_reason(node, view, ask, may_stand);
         if (reason != nullptr) {
             ++(explanation.filtered.*reason);
@@ -101,7 +103,7 @@ Explanation explain(NodePool& pool, const Ask& ask, EpochMs now) {
             ++fitting;
             fitting_gpus += ask.count_fitting(view, request.gpus_per_node.value_or(kMaxGpus));
         }
-        if (view.is_usable() && view.gpus > 0 && ask.is_meant(view, place)) {
+        if (view.is_usable() && view.gpus > 0 && ask.is_meant(node.facts, place)) {
             explanation.largest_hole = std::max(explanation.largest_hole, hole_of(view, ask));
         }
     }

@@ -1,33 +1,9 @@
 #include "modules/capacity/placement/node.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace compute::capacity {
-namespace {
-
-// Counts a GPU with `used` of it taken into the view.
-void count_gpu(NodeView& view, std::size_t place, const IndexedGpu& gpu, std::int64_t used) {
-    view.is_untouched = view.is_untouched && used == 0;
-    if (!gpu.is_placeable()) {
-        view.free[place] = -1;
-        return;
-    }
-    const auto free =
-        static_cast<std::int16_t>(std::clamp<std::int64_t>(kWholeGpuMilli - used, 0, kWholeGpuMilli)
-        );
-    view.free[place] = free;
-    view.free_milli += free;
-    ++view.placeable;
-    view.largest_free = std::max(view.largest_free, free);
-    if (gpu.health == GpuHealth::Degraded) {
-        view.degraded = static_cast<std::uint16_t>(view.degraded | 1U << place);
-    }
-    if (used == 0) {
-        ++view.whole;
-        view.whole_healthy =
-            static_cast<std::int16_t>(view.whole_healthy + (gpu.health == GpuHealth::Healthy));
-    }
-}
-
-}  // namespace
 
 int IndexedNode::find_gpu(const std::string& uuid) const {
     for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -38,47 +14,65 @@ int IndexedNode::find_gpu(const std::string& uuid) const {
     return -1;
 }
 
-void IndexedNode::use(
-    EpochMs from, EpochMs to, int gpu, std::int64_t milli, const HostAmount& host_amount
-) {
-    if (gpu >= 0 && static_cast<std::size_t>(gpu) < gpus.size()) {
-        gpus[static_cast<std::size_t>(gpu)].use.add(from, to, milli);
+void IndexedNode::put_gpus(std::vector<IndexedGpu> all) {
+    gpus = std::move(all);
+    gpu_count = static_cast<std::int16_t>(gpus.size());
+    placeable = 0;
+    degraded = 0;
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+        const bool is_degraded = gpus[i].health == GpuHealth::Degraded;
+        placeable = static_cast<std::uint16_t>(placeable | (gpus[i].is_placeable() ? 1U : 0U) << i);
+        degraded = static_cast<std::uint16_t>(degraded | (is_degraded ? 1U : 0U) << i);
     }
-    host.add(from, to, host_amount);
-}
-
-void IndexedNode::forget_before(EpochMs now) {
-    host.forget_before(now);
-    for (IndexedGpu& gpu : gpus) {
-        gpu.use.forget_before(now);
-    }
+    use.reset(gpus.size());
 }
 
 NodeView IndexedNode::blank_view() const {
     NodeView view;
     view.reach = {};
-    view.domain = domain;
-    view.model = model;
-    view.gpus = static_cast<std::int16_t>(gpus.size());
-    if (!gpus.empty()) {
-        const auto count = static_cast<std::int64_t>(gpus.size());
-        view.cpu_share = cpu_milli / count;
-        view.memory_share = memory_mib / count;
+    view.domain = facts.domain;
+    view.model = facts.model;
+    view.gpus = gpu_count;
+    view.degraded = degraded;
+    if (gpu_count > 0) {
+        view.cpu_share = cpu_milli / gpu_count;
+        view.memory_share = memory_mib / gpu_count;
     }
     view.is_untouched = true;
-    view.is_ready = is_ready;
-    view.is_enabled = is_enabled;
+    view.is_ready = facts.is_ready;
+    view.is_enabled = facts.is_enabled;
     return view;
 }
 
-NodeView IndexedNode::view(EpochMs from, EpochMs to) const {
+void IndexedNode::count_gpu(NodeView& view, std::size_t place, std::int64_t used) const {
+    view.is_untouched = view.is_untouched && used == 0;
+    if ((placeable >> place & 1U) == 0) {
+        view.free[place] = -1;
+        return;
+    }
+    const auto free =
+        static_cast<std::int16_t>(std::clamp<std::int64_t>(kWholeGpuMilli - used, 0, kWholeGpuMilli)
+        );
+    const bool is_whole = used == 0;
+    const bool is_healthy = (degraded >> place & 1U) == 0;
+    view.free[place] = free;
+    view.free_milli += free;
+    ++view.placeable;
+    view.largest_free = std::max(view.largest_free, free);
+    view.whole = static_cast<std::int16_t>(view.whole + is_whole);
+    view.whole_healthy = static_cast<std::int16_t>(view.whole_healthy + (is_whole && is_healthy));
+}
+
+NodeView IndexedNode::view(EpochMs from, EpochMs to, bool needs_host) const {
     NodeView view = blank_view();
-    const HostAmount used = host.peak(from, to, view.reach);
-    view.cpu_milli = std::max<std::int64_t>(cpu_milli - used.cpu_milli, 0);
-    view.memory_mib = std::max<std::int64_t>(memory_mib - used.memory_mib, 0);
-    view.is_untouched = used == HostAmount{};
-    for (std::size_t i = 0; i < gpus.size(); ++i) {
-        count_gpu(view, i, gpus[i], gpus[i].use.peak(from, to, view.reach));
+    const Peak peak = use.peak(from, to, needs_host ? 0 : placeable);
+    view.reach = peak.reach;
+    view.is_full = peak.is_full;
+    view.cpu_milli = std::max<std::int64_t>(cpu_milli - peak.host.cpu_milli, 0);
+    view.memory_mib = std::max<std::int64_t>(memory_mib - peak.host.memory_mib, 0);
+    view.is_untouched = peak.host == HostAmount{};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(gpu_count); ++i) {
+        count_gpu(view, i, peak.gpu_milli[i]);
     }
     return view;
 }
@@ -89,18 +83,10 @@ NodeView IndexedNode::idle_view() const {
     view.is_enabled = true;
     view.cpu_milli = cpu_milli;
     view.memory_mib = memory_mib;
-    for (std::size_t i = 0; i < gpus.size(); ++i) {
-        count_gpu(view, i, gpus[i], 0);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(gpu_count); ++i) {
+        count_gpu(view, i, 0);
     }
     return view;
-}
-
-EpochMs IndexedNode::quiet_from() const {
-    EpochMs quiet = host.quiet_from();
-    for (const IndexedGpu& gpu : gpus) {
-        quiet = std::max(quiet, gpu.use.quiet_from());
-    }
-    return quiet;
 }
 
 }  // namespace compute::capacity

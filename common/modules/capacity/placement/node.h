@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "modules/capacity/placement/placement_index.h"
-#include "modules/capacity/placement/profile.h"
+#include "modules/capacity/placement/timeline.h"
 
 namespace compute::capacity {
-
-inline constexpr int kMaxGpus = 16;
 
 // Places of names in NodePool's tables.
 using ModelId = std::uint16_t;
@@ -22,6 +20,16 @@ using DomainId = std::uint32_t;
 inline constexpr ModelId kMixedModels = std::numeric_limits<ModelId>::max();
 inline constexpr ModelId kNoGpus = kMixedModels - 1;
 inline constexpr DomainId kNoDomain = std::numeric_limits<DomainId>::max();
+
+// What a scan asks of a node before it looks at what is free: 8 bytes a node.
+struct NodeFacts {
+    DomainId domain = kNoDomain;
+    ModelId model = kNoGpus;  // of all its GPUs, or kMixedModels
+    bool is_ready = true;
+    bool is_enabled = true;
+
+    [[nodiscard]] bool is_usable() const { return is_ready && is_enabled; }
+};
 
 // What of a node is free in one window. All that a decision reads of a node stands here, side by
 // side with the other nodes' views; the rest is looked up only for the node that is chosen.
@@ -38,6 +46,9 @@ struct alignas(64) NodeView {
     bool is_ready = false;
     bool is_enabled = false;
     bool is_untouched = false;  // nothing of the node is used
+    // Every placeable GPU is full at some time of the window: nothing of them is free, and CPU and
+    // memory were not read to the window's end.
+    bool is_full = false;
     // The second.
     std::uint16_t degraded = 0;     // a bit for each GPU that is
     std::int16_t placeable = 0;     // neither missing nor failed
@@ -54,7 +65,6 @@ struct IndexedGpu {
     std::string uuid;
     ModelId model = 0;
     GpuHealth health = GpuHealth::Healthy;
-    GpuProfile use;
 
     [[nodiscard]] bool is_placeable() const {
         return health == GpuHealth::Healthy || health == GpuHealth::Degraded;
@@ -68,34 +78,35 @@ struct NodeHold {
 };
 
 struct IndexedNode {
-    std::string id;
-    bool is_ready = true;
-    bool is_enabled = true;
-    DomainId domain = kNoDomain;
-    ModelId model = kNoGpus;  // of all its GPUs, or kMixedModels
+    // What views are made of.
+    NodeFacts facts;
+    std::int16_t gpu_count = 0;
+    std::uint16_t placeable = 0;  // a bit for each GPU that is
+    std::uint16_t degraded = 0;   // likewise
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
+    Timeline use;
+    // The rest.
+    std::string id;
     std::int64_t version = 0;
     std::vector<IndexedGpu> gpus;
-    HostProfile host;
     std::vector<NodeHold> holds;
 
-    [[nodiscard]] bool is_usable() const { return is_ready && is_enabled; }
+    [[nodiscard]] bool is_usable() const { return facts.is_usable(); }
     // The place of a GPU, -1 when the node has none of that name.
     [[nodiscard]] int find_gpu(const std::string& uuid) const;
-    // Adds a booking, or takes it away with negative amounts.
-    void use(EpochMs from, EpochMs to, int gpu, std::int64_t milli, const HostAmount& host_amount);
-    void forget_before(EpochMs now);
+    void put_gpus(std::vector<IndexedGpu> all);
 
-    // What is free in [from, to).
-    [[nodiscard]] NodeView view(EpochMs from, EpochMs to) const;
+    // What is free in [from, to). Of a node without a free GPU, CPU and memory are told only when
+    // `needs_host` says so (see NodeView::is_full).
+    [[nodiscard]] NodeView view(EpochMs from, EpochMs to, bool needs_host) const;
     // What there would be if nothing were booked and the node ready and enabled.
     [[nodiscard]] NodeView idle_view() const;
-    // From when on nothing of the node is used.
-    [[nodiscard]] EpochMs quiet_from() const;
 
 private:
     [[nodiscard]] NodeView blank_view() const;
+    // Counts a GPU with `used` milli of it taken into the view.
+    void count_gpu(NodeView& view, std::size_t place, std::int64_t used) const;
 };
 
 }  // namespace compute::capacity

@@ -60,23 +60,25 @@ void NodePool::count_gpus(const IndexedNode& node, std::int64_t sign) {
 
 void NodePool::fill(IndexedNode& node, const NodeState& state) {
     node.id = state.id;
-    node.is_ready = state.is_ready;
-    node.is_enabled = state.is_enabled;
-    node.domain = state.fabric ? static_cast<DomainId>(domains_.intern(*state.fabric)) : kNoDomain;
+    node.facts = {
+        .domain = state.fabric ? static_cast<DomainId>(domains_.intern(*state.fabric)) : kNoDomain,
+        .model = kNoGpus,
+        .is_ready = state.is_ready,
+        .is_enabled = state.is_enabled};
     node.cpu_milli = state.cpu_milli;
     node.memory_mib = state.memory_mib;
     node.version = state.version;
-    node.model = kNoGpus;
-    node.host = {};
-    node.gpus.clear();
+    std::vector<IndexedGpu> gpus;
+    gpus.reserve(state.gpus.size());
     for (const GpuState& gpu : state.gpus) {
         const auto model = static_cast<ModelId>(models_.intern(gpu.model));
-        const bool is_first = node.gpus.empty();
-        node.model = is_first || node.model == model ? model : kMixedModels;
-        node.gpus.push_back({.uuid = gpu.uuid, .model = model, .health = gpu.health, .use = {}});
+        const bool is_same = gpus.empty() || node.facts.model == model;
+        node.facts.model = is_same ? model : kMixedModels;
+        gpus.push_back({.uuid = gpu.uuid, .model = model, .health = gpu.health});
     }
+    node.put_gpus(std::move(gpus));
     for (const BookedWindow& booking : state.bookings) {
-        node.use(
+        node.use.add(
             booking.starts_at,
             booking.ends_at,
             booking.gpu,
@@ -84,10 +86,7 @@ void NodePool::fill(IndexedNode& node, const NodeState& state) {
             {.cpu_milli = booking.cpu_milli, .memory_mib = booking.memory_mib}
         );
     }
-    node.host.shrink();
-    for (IndexedGpu& gpu : node.gpus) {
-        gpu.use.shrink();
-    }
+    node.use.shrink();
 }
 
 std::size_t NodePool::put(const NodeState& state) {
@@ -102,6 +101,7 @@ std::size_t NodePool::put(const NodeState& state) {
         );
         const auto offset = next - nodes_.begin();
         nodes_.insert(next, IndexedNode{});
+        facts_.insert(facts_.begin() + offset, NodeFacts{});
         for (std::vector<NodeView>& views : views_) {
             views.insert(views.begin() + offset, NodeView{});
         }
@@ -111,6 +111,7 @@ std::size_t NodePool::put(const NodeState& state) {
     }
     IndexedNode& node = change(*place);
     fill(node, state);
+    facts_[*place] = node.facts;
     count_gpus(node, 1);
     return *place;
 }
@@ -119,6 +120,7 @@ void NodePool::remove(std::size_t place) {
     count_gpus(nodes_[place], -1);
     const auto offset = static_cast<std::ptrdiff_t>(place);
     nodes_.erase(nodes_.begin() + offset);
+    facts_.erase(facts_.begin() + offset);
     for (std::vector<NodeView>& views : views_) {
         views.erase(views.begin() + offset);
     }

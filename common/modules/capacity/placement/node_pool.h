@@ -50,14 +50,32 @@ public:
     // For changes of a node; its views are forgotten.
     IndexedNode& change(std::size_t place);
 
-    // What is free of the node in [from, to). The reference is good until the next call of any
+    [[nodiscard]] const NodeFacts& facts(std::size_t place) const { return facts_[place]; }
+
+    // A window that decisions look at, with the views that are kept for its kind.
+    struct Window {
+        EpochMs from = 0;
+        EpochMs to = 0;
+        bool is_later = false;
+        bool needs_host = false;  // CPU and memory also of nodes without a free GPU
+    };
+    [[nodiscard]] static Window window(EpochMs from, EpochMs to, EpochMs now, bool needs_host) {
+        return {from, to, from > now + kNearMs, needs_host};
+    }
+    // What is free of the node in the window. The reference is good until the next call of any
     // method that is not const.
-    const NodeView& view(std::size_t place, EpochMs from, EpochMs to, EpochMs now) {
-        NodeView& known = views_[from > now + kNearMs ? 1 : 0][place];
-        if (!known.reach.covers(from, to)) {
-            known = nodes_[place].view(from, to);
+    const NodeView& view(std::size_t place, const Window& window) {
+        NodeView& known = views_[window.is_later ? 1 : 0][place];
+        if (!knows(known, window)) {
+            known = nodes_[place].view(window.from, window.to, window.needs_host);
         }
         return known;
+    }
+    // Begins to read what view() of a node further on will want.
+    void prefetch(std::size_t place, const Window& window) const {
+        if (place < nodes_.size() && !knows(views_[window.is_later ? 1 : 0][place], window)) {
+            nodes_[place].use.prefetch(window.from);
+        }
     }
 
     // The CPU and memory that stand with so many GPU milli, on average.
@@ -70,10 +88,15 @@ private:
     // the two kinds of request do not push each other's out.
     static constexpr EpochMs kNearMs = 300'000;
 
+    static bool knows(const NodeView& view, const Window& window) {
+        return view.reach.covers(window.from, window.to) &&
+               !(view.is_full && window.needs_host);
+    }
     void fill(IndexedNode& node, const NodeState& state);
     void count_gpus(const IndexedNode& node, std::int64_t sign);
 
     std::vector<IndexedNode> nodes_;
+    std::vector<NodeFacts> facts_;
     std::array<std::vector<NodeView>, 2> views_;
     NameTable models_;
     NameTable domains_;

@@ -22,7 +22,7 @@ struct Hold {
 void use(IndexedNode& node, const Hold& hold, std::int64_t sign) {
     for (const PlannedBooking& booking : hold.bookings) {
         if (booking.node_id == node.id) {
-            node.use(
+            node.use.add(
                 hold.starts_at,
                 hold.ends_at,
                 node.find_gpu(booking.gpu_uuid),
@@ -142,7 +142,7 @@ struct PlacementIndex::Impl {
     HoldId add_hold(Hold hold, EpochMs now) {
         const HoldId id = ++last_hold;
         for_each_node(hold, [&](IndexedNode& node) {
-            node.forget_before(now);
+            node.use.forget_before(now);
             use(node, hold, 1);
             node.holds.push_back({.id = id, .committed = std::nullopt});
             ++hold.open_nodes;
@@ -209,7 +209,7 @@ PlaceResult PlacementIndex::Impl::place(
         return {.placement = std::nullopt, .explanation = Explanation{}};
     }
     const Ask ask(request, *pool);
-    ViewSource views = ViewSource::of_window(*pool, request, now);
+    ViewSource views = ViewSource::of_window(*pool, ask, now);
     const std::vector<ChosenNode>& chosen = chooser.choose(views, ask, pool->cost_terms());
     if (chosen.empty()) {
         return {.placement = std::nullopt, .explanation = explain_refusal(*pool, ask, now)};
@@ -399,11 +399,10 @@ ExtendResult PlacementIndex::check_extend(
         }
         const IndexedNode& node = spot->pool->node(spot->place);
         if (const int gpu = node.find_gpu(booking.gpu_uuid); gpu >= 0) {
-            result.free_until = node.gpus[static_cast<std::size_t>(gpu)].use.find_first(
-                from,
-                result.free_until,
-                [&](std::int64_t used) { return used + booking.milli > kWholeGpuMilli; }
-            );
+            result.free_until =
+                node.use.find_first(from, result.free_until, [&](const Timeline::Step& step) {
+                    return step.gpu_milli[gpu] + booking.milli > kWholeGpuMilli;
+                });
         }
     }
     for (const auto& [node_id, amount] : by_node) {
@@ -416,9 +415,9 @@ ExtendResult PlacementIndex::check_extend(
         result.nodes.push_back({.node_id = node_id, .version = node.version});
         const HostAmount wanted = amount;
         result.free_until =
-            node.host.find_first(from, result.free_until, [&](const HostAmount& used) {
-                return used.cpu_milli + wanted.cpu_milli > node.cpu_milli ||
-                       used.memory_mib + wanted.memory_mib > node.memory_mib;
+            node.use.find_first(from, result.free_until, [&](const Timeline::Step& step) {
+                return step.host.cpu_milli + wanted.cpu_milli > node.cpu_milli ||
+                       step.host.memory_mib + wanted.memory_mib > node.memory_mib;
             });
     }
     return result;

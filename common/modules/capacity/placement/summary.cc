@@ -19,10 +19,11 @@ void tally_gpus(
     std::vector<ModelTally>& tallies, const IndexedNode& node, EpochMs from, EpochMs to
 ) {
     std::map<ModelId, std::int64_t> free_here;
-    for (const IndexedGpu& gpu : node.gpus) {
+    const Peak peak = node.use.peak(from, to, 0);
+    for (std::size_t i = 0; i < node.gpus.size(); ++i) {
+        const IndexedGpu& gpu = node.gpus[i];
         ModelCapacity& model = tallies[gpu.model].capacity;
-        Reach reach;
-        const std::int64_t used = gpu.use.peak(from, to, reach);
+        const std::int64_t used = peak.gpu_milli[i];
         const bool is_free = used == 0 && gpu.is_placeable() && node.is_usable();
         ++model.total;
         model.booked += used > 0 ? 1 : 0;
@@ -48,13 +49,13 @@ void tally_node(
     const NodeView& view,
     const CostTerms& terms
 ) {
-    if (node.model >= tallies.size() || !view.is_usable()) {
+    if (node.facts.model >= tallies.size() || !view.is_usable()) {
         return;
     }
-    ModelTally& tally = tallies[node.model];
+    ModelTally& tally = tallies[node.facts.model];
     tally.stranded_milli += stranded(view.free_milli, view.cpu_milli, view.memory_mib, terms);
     if (view.is_untouched && view.whole == view.gpus) {
-        ++tally.whole_nodes[node.domain];
+        ++tally.whole_nodes[node.facts.domain];
     }
 }
 
@@ -86,7 +87,7 @@ std::vector<ModelCapacity> summarize_pool(NodePool& pool, EpochMs from, EpochMs 
     for (std::size_t place = 0; place < pool.size(); ++place) {
         const IndexedNode& node = pool.node(place);
         tally_gpus(tallies, node, from, to);
-        tally_node(tallies, node, node.view(from, to), terms);
+        tally_node(tallies, node, node.view(from, to, true), terms);
     }
     std::vector<ModelCapacity> models;
     for (std::size_t model = 0; model < tallies.size(); ++model) {

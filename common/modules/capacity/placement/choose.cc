@@ -37,7 +37,7 @@ void for_each_fitting(
 }
 
 bool is_cheaper(const Candidate& a, const Candidate& b) {
-    return std::tie(a.cost, a.place) < std::tie(b.cost, b.place);
+    return std::tie(a.cost, a.is_claimed, a.place) < std::tie(b.cost, b.is_claimed, b.place);
 }
 
 }  // namespace
@@ -80,8 +80,17 @@ bool Chooser::choose_one(
         count,
         [&](std::size_t place, const NodeView& view, std::int64_t /*count*/) {
             const std::int64_t cost = ask.cost(view, count, terms, rule_);
-            if (!has_best || cost < best.cost) {
-                best = {.cost = cost, .place = place, .count = count};
+            if (has_best && cost > best.cost) {
+                return;
+            }
+            const Candidate candidate{
+                .cost = cost,
+                .place = place,
+                .count = count,
+                .domain = view.domain,
+                .is_claimed = views.is_claimed(place)};
+            if (!has_best || is_cheaper(candidate, best)) {
+                best = candidate;
                 has_best = true;
             }
         }
@@ -106,7 +115,8 @@ void Chooser::collect(
                 {.cost = ask.cost(view, count, terms, rule_),
                  .place = place,
                  .count = count,
-                 .domain = view.domain}
+                 .domain = view.domain,
+                 .is_claimed = views.is_claimed(place)}
             );
         }
     );

@@ -22,6 +22,7 @@ struct Candidate {
     std::size_t place = 0;
     std::int64_t count = 0;  // what it can give, at most what is asked for
     DomainId domain = kNoDomain;
+    bool is_claimed = false;  // see NodeFacts
 };
 
 // Where a decision gets its views from: what is free in a window on nodes as they are, or what
@@ -50,6 +51,9 @@ public:
             return idle_;
         }
         return pool_->view(place, window_);
+    }
+    [[nodiscard]] bool is_claimed(std::size_t place) const {
+        return !is_idle_ && pool_->facts(place).is_claimed;
     }
     // Says that view(place) may be asked for soon.
     void prefetch(std::size_t place) const {

@@ -25,8 +25,11 @@ inline constexpr DomainId kNoDomain = std::numeric_limits<DomainId>::max();
 struct NodeFacts {
     DomainId domain = kNoDomain;
     ModelId model = kNoGpus;  // of all its GPUs, or kMixedModels
-    bool is_ready = true;
-    bool is_enabled = true;
+    bool is_ready : 1 = true;
+    bool is_enabled : 1 = true;
+    // A claim of this process is being booked on it. Who books there next waits for that
+    // transaction to end, so of nodes that cost the same another is taken.
+    bool is_claimed : 1 = false;
 
     [[nodiscard]] bool is_usable() const { return is_ready && is_enabled; }
 };

@@ -133,6 +133,10 @@ IndexedNode& NodePool::change(std::size_t place) {
     return nodes_[place];
 }
 
+void NodePool::note_holds(std::size_t place) {
+    facts_[place].is_claimed = !nodes_[place].holds.empty();
+}
+
 HostAmount NodePool::mean_with(std::int64_t gpu_milli) const {
     if (gpus_ == 0) {
         return {};

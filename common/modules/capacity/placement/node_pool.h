@@ -49,6 +49,8 @@ public:
     void remove(std::size_t place);
     // For changes of a node; its views are forgotten.
     IndexedNode& change(std::size_t place);
+    // After a change of the node's holds.
+    void note_holds(std::size_t place);
 
     [[nodiscard]] const NodeFacts& facts(std::size_t place) const { return facts_[place]; }
 

@@ -164,6 +164,7 @@ struct PlacementIndex::Impl {
             last = &booking.node_id;
             if (const auto spot = find_node(booking.node_id)) {
                 visit(spot->pool->change(spot->place));
+                spot->pool->note_holds(spot->place);
             }
         }
     }
@@ -261,7 +262,8 @@ bool PlacementIndex::put_node(const NodeState& state) {
         }
     }
     NodePool& pool = impl_->pools[state.pool_id];
-    IndexedNode& node = pool.change(pool.put(state));
+    const std::size_t place = pool.put(state);
+    IndexedNode& node = pool.change(place);
     impl_->pool_of[state.id] = state.pool_id;
     node.holds.clear();
     for (const NodeHold& hold : kept) {
@@ -273,6 +275,7 @@ bool PlacementIndex::put_node(const NodeState& state) {
         }
     }
     impl_->settle(node);
+    pool.note_holds(place);
     return true;
 }
 
@@ -348,6 +351,7 @@ void PlacementIndex::commit_hold(HoldId hold, const std::vector<NodeStamp>& comm
             }
         }
         impl_->settle(node);
+        spot->pool->note_holds(spot->place);
     }
 }
 

@@ -49,6 +49,29 @@ TEST(Placement, TheLowerIdWinsAmongEqualNodes) {
     EXPECT_THAT(gpus_of(index.place(kPool, asks(2), 0)), ElementsAre("node_a/0", "node_a/1"));
 }
 
+TEST(Placement, AmongEqualNodesOneOnWhichNothingIsBeingBookedWins) {
+    PlacementIndex index;
+    index.put_node(node("node_a"));
+    index.put_node(node("node_b"));
+    // In windows of their own the nodes stay equal.
+    const HoldResult first = index.hold(kPool, asks(1, 100, 200), 0);
+    EXPECT_THAT(gpus_of(first.result), ElementsAre("node_a/0"));
+
+    const HoldResult second = index.hold(kPool, asks(1, 300, 400), 0);
+    EXPECT_THAT(gpus_of(second.result), ElementsAre("node_b/0"));
+    // Both are being booked on.
+    EXPECT_THAT(gpus_of(index.place(kPool, asks(1, 500, 600), 0)), ElementsAre("node_a/0"));
+
+    index.drop_hold(second.hold);
+    EXPECT_THAT(gpus_of(index.place(kPool, asks(1, 500, 600), 0)), ElementsAre("node_b/0"));
+    index.commit_hold(first.hold, {{.node_id = "node_a", .version = 2}});
+    EXPECT_THAT(gpus_of(index.place(kPool, asks(1, 500, 600), 0)), ElementsAre("node_a/0"));
+    // A node that costs less wins all the same.
+    const HoldResult third = index.hold(kPool, asks(1, 500, 600), 0);
+    EXPECT_THAT(gpus_of(index.place(kPool, asks(1, 500, 600), 0)), ElementsAre("node_a/1"));
+    index.drop_hold(third.hold);
+}
+
 TEST(Placement, ABookingMayBeginWhereAnotherEnds) {
     PlacementIndex index;
     index.put_node(node("node_a", 1));

@@ -88,7 +88,7 @@ bool Chooser::choose_one(
                 .place = place,
                 .count = count,
                 .domain = view.domain,
-                .is_claimed = views.is_claimed(place)};
+                .is_claimed = views.is_claimed(place) && view.is_untouched};
             if (!has_best || is_cheaper(candidate, best)) {
                 best = candidate;
                 has_best = true;
@@ -116,7 +116,7 @@ void Chooser::collect(
                  .place = place,
                  .count = count,
                  .domain = view.domain,
-                 .is_claimed = views.is_claimed(place)}
+                 .is_claimed = views.is_claimed(place) && view.is_untouched}
             );
         }
     );

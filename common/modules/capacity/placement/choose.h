@@ -22,7 +22,9 @@ struct Candidate {
     std::size_t place = 0;
     std::int64_t count = 0;  // what it can give, at most what is asked for
     DomainId domain = kNoDomain;
-    bool is_claimed = false;  // see NodeFacts
+    // Another claim is being booked on it (NodeFacts), though not in this window: nothing is lost
+    // when an equal node is taken instead. In this window it is: claims are packed, not spread.
+    bool is_claimed = false;
 };
 
 // Where a decision gets its views from: what is free in a window on nodes as they are, or what

@@ -28,7 +28,7 @@ struct NodeFacts {
     bool is_ready : 1 = true;
     bool is_enabled : 1 = true;
     // A claim of this process is being booked on it. Who books there next waits for that
-    // transaction to end, so of nodes that cost the same another is taken.
+    // transaction to end, so of nodes that are without use in a window another is taken.
     bool is_claimed : 1 = false;
 
     [[nodiscard]] bool is_usable() const { return is_ready && is_enabled; }

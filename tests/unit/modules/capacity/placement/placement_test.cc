@@ -66,10 +66,20 @@ TEST(Placement, AmongEqualNodesOneOnWhichNothingIsBeingBookedWins) {
     EXPECT_THAT(gpus_of(index.place(kPool, asks(1, 500, 600), 0)), ElementsAre("node_b/0"));
     index.commit_hold(first.hold, {{.node_id = "node_a", .version = 2}});
     EXPECT_THAT(gpus_of(index.place(kPool, asks(1, 500, 600), 0)), ElementsAre("node_a/0"));
-    // A node that costs less wins all the same.
-    const HoldResult third = index.hold(kPool, asks(1, 500, 600), 0);
-    EXPECT_THAT(gpus_of(index.place(kPool, asks(1, 500, 600), 0)), ElementsAre("node_a/1"));
-    index.drop_hold(third.hold);
+}
+
+TEST(Placement, ClaimsOfOneWindowArePackedThoughTheyAreStillBeingBooked) {
+    for (const CostRule rule : {CostRule::ThreeTerms, CostRule::FirstFit}) {
+        PlacementIndex index;
+        index.compare_by(rule);
+        index.put_node(node("node_a"));
+        index.put_node(node("node_b"));
+        for (int i = 0; i < 8; ++i) {
+            const HoldResult held = index.hold(kPool, asks(1), 0);
+            EXPECT_THAT(gpus_of(held.result), ElementsAre("node_a/" + std::to_string(i)));
+        }
+        EXPECT_THAT(gpus_of(index.place(kPool, asks(1), 0)), ElementsAre("node_b/0"));
+    }
 }
 
 TEST(Placement, ABookingMayBeginWhereAnotherEnds) {

@@ -13,8 +13,8 @@ namespace {
 // The work after which the search settles for a time that is certain but may be late: passes over
 // one node's steps in search of a node that holds the claim alone, and nodes looked at again in
 // search of several.
-constexpr int kPasses = 8'192;
-constexpr int kLooks = 4'096;
+constexpr int kPasses = 1'024;
+constexpr int kLooks = 1'024;
 
 // When a view stops being what it is, for a window of `duration` that moves on.
 EpochMs next_change(const Reach& reach, EpochMs duration) {
@@ -92,14 +92,16 @@ private:
     // The first time at which one node holds the claim.
     void find_node() {
         int passes = kPasses;
-        for (const Change& change : changes_) {
+        // The soonest first: what is found bounds the search on all others.
+        std::vector<Change> soonest = changes_;
+        std::make_heap(soonest.begin(), soonest.end(), std::greater<>());
+        while (!soonest.empty() && passes > 0 && soonest.front().first < best_) {
             // Before its first change the node does not fit, as at the start.
-            if (change.first < best_) {
-                const auto fit = find_next_fit(
-                    pool_->node(change.second), *ask_, change.first, best_, duration_, passes
-                );
-                best_ = fit.value_or(best_);
-            }
+            const auto [at, place] = soonest.front();
+            const auto fit = find_next_fit(pool_->node(place), *ask_, at, best_, duration_, passes);
+            best_ = fit.value_or(best_);
+            std::pop_heap(soonest.begin(), soonest.end(), std::greater<>());
+            soonest.pop_back();
         }
     }
 
@@ -118,9 +120,8 @@ private:
                 std::pop_heap(changes_.begin(), changes_.end(), std::greater<>());
                 changes_.pop_back();
                 const std::size_t kept = changes_.size();
-                const bool is_enough = look(
-                    place, pool_->node(place).view(at, end_of(at), ask_->needs_host())
-                );
+                const bool is_enough =
+                    look(place, pool_->node(place).view(at, end_of(at), ask_->needs_host()));
                 if (is_enough) {
                     best_ = at;
                     return;

@@ -79,7 +79,7 @@ public:
 
     [[nodiscard]] std::size_t size() const { return at_.size(); }
     [[nodiscard]] Step step(std::size_t place) const {
-        return {at_[place], host_[place], gpu_.data() + place * gpus_};
+        return {at_[place], host_[place], gpu_.data() + place * stride_};
     }
 
     // The peaks of [from, to). Reading ends early once every GPU of `stop_when_full` is full (0:
@@ -116,7 +116,7 @@ public:
         __builtin_prefetch(at_.data() + place);
         __builtin_prefetch(host_.data() + place);
         __builtin_prefetch(host_.data() + place + kLineHosts);
-        const std::int32_t* gpus = gpu_.data() + place * gpus_;
+        const std::int32_t* gpus = gpu_.data() + place * stride_;
         for (std::size_t line = 0; line < kPrefetchedLines; ++line) {
             __builtin_prefetch(gpus + line * kLineMillis);
         }
@@ -126,6 +126,10 @@ private:
     static constexpr std::size_t kLineHosts = 4;
     static constexpr std::size_t kLineMillis = 16;
     static constexpr std::size_t kPrefetchedLines = 4;
+
+    // So many amounts are compared at once.
+    static constexpr std::size_t kLanes = 4;
+    static_assert(kMaxGpus % kLanes == 0);
 
     static Step nothing();
     // About where after(at) is: steps come at an even pace, more or less.
@@ -143,8 +147,10 @@ private:
 
     std::vector<EpochMs> at_;
     std::vector<HostAmount> host_;
-    std::vector<std::int32_t> gpu_;  // gpus_ of each step
+    // Of each step the amounts of all GPUs, filled up with zeros to whole lanes: stride_ of them.
+    std::vector<std::int32_t> gpu_;
     std::size_t gpus_ = 0;
+    std::size_t stride_ = 0;
     // Kept here so that a guess reads none of the arrays.
     EpochMs first_at_ = 0;
     EpochMs last_at_ = 0;

@@ -68,6 +68,22 @@ const std::vector<ChosenNode>& Chooser::choose(
     return chosen_;
 }
 
+Candidate Chooser::candidate_of(
+    const ViewSource& views,
+    const Ask& ask,
+    std::size_t place,
+    const NodeView& view,
+    std::int64_t count,
+    const CostTerms& terms
+) const {
+    return {
+        .cost = ask.cost(view, count, terms, rule_),
+        .place = place,
+        .count = count,
+        .domain = view.domain,
+        .is_claimed = view.is_untouched && views.is_claimed(place)};
+}
+
 bool Chooser::choose_one(
     ViewSource& views, const Ask& ask, std::int64_t count, const CostTerms& terms
 ) {
@@ -79,16 +95,7 @@ bool Chooser::choose_one(
         count,
         count,
         [&](std::size_t place, const NodeView& view, std::int64_t /*count*/) {
-            const std::int64_t cost = ask.cost(view, count, terms, rule_);
-            if (has_best && cost > best.cost) {
-                return;
-            }
-            const Candidate candidate{
-                .cost = cost,
-                .place = place,
-                .count = count,
-                .domain = view.domain,
-                .is_claimed = views.is_claimed(place) && view.is_untouched};
+            const Candidate candidate = candidate_of(views, ask, place, view, count, terms);
             if (!has_best || is_cheaper(candidate, best)) {
                 best = candidate;
                 has_best = true;
@@ -111,13 +118,7 @@ void Chooser::collect(
         want,
         least,
         [&](std::size_t place, const NodeView& view, std::int64_t count) {
-            candidates_.push_back(
-                {.cost = ask.cost(view, count, terms, rule_),
-                 .place = place,
-                 .count = count,
-                 .domain = view.domain,
-                 .is_claimed = views.is_claimed(place) && view.is_untouched}
-            );
+            candidates_.push_back(candidate_of(views, ask, place, view, count, terms));
         }
     );
 }

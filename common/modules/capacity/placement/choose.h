@@ -34,8 +34,9 @@ public:
     static ViewSource of_window(NodePool& pool, const Ask& ask, EpochMs now) {
         const PlacementRequest& request = ask.request();
         return {
-            pool, NodePool::window(request.starts_at, request.ends_at, now, ask.needs_host()), false
-        };
+            pool,
+            NodePool::window(request.starts_at, request.ends_at, now, ask.needs_host()),
+            false};
     }
     static ViewSource of_idle(NodePool& pool) { return {pool, {}, true}; }
 
@@ -86,6 +87,15 @@ public:
     );
 
 private:
+    // The node at `place` as one that gives `count` GPUs.
+    [[nodiscard]] Candidate candidate_of(
+        const ViewSource& views,
+        const Ask& ask,
+        std::size_t place,
+        const NodeView& view,
+        std::int64_t count,
+        const CostTerms& terms
+    ) const;
     [[nodiscard]] bool choose_one(
         ViewSource& views, const Ask& ask, std::int64_t count, const CostTerms& terms
     );

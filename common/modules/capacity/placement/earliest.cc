@@ -98,7 +98,12 @@ private:
         while (!soonest.empty() && passes > 0 && soonest.front().first < best_) {
             // Before its first change the node does not fit, as at the start.
             const auto [at, place] = soonest.front();
-            const auto fit = find_next_fit(pool_->node(place), *ask_, at, best_, duration_, passes);
+            const auto fit = find_next_fit(
+                pool_->node(place),
+                *ask_,
+                {.from = at, .before = best_, .duration = duration_},
+                passes
+            );
             best_ = fit.value_or(best_);
             std::pop_heap(soonest.begin(), soonest.end(), std::greater<>());
             soonest.pop_back();

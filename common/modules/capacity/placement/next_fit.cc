@@ -94,12 +94,7 @@ private:
 }  // namespace
 
 std::optional<EpochMs> find_next_fit(
-    const IndexedNode& node,
-    const Ask& ask,
-    EpochMs from,
-    EpochMs before,
-    EpochMs duration,
-    int& passes
+    const IndexedNode& node, const Ask& ask, const Starts& starts, int& passes
 ) {
     NodeView idle = node.idle_view();
     if (ask.needs_narrowing(idle)) {
@@ -110,8 +105,9 @@ std::optional<EpochMs> find_next_fit(
         return std::nullopt;
     }
     Walk walk(node, ask, idle);
-    for (EpochMs at = from; at < before && passes > 0; --passes) {
-        const EpochMs open = walk.pass(at, duration == kEverMs ? kEverMs : at + duration);
+    for (EpochMs at = starts.from; at < starts.before && passes > 0; --passes) {
+        const EpochMs open =
+            walk.pass(at, starts.duration == kEverMs ? kEverMs : at + starts.duration);
         if (open == at) {
             return at;
         }
